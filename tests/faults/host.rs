@@ -51,7 +51,7 @@ pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
         server(NEIGHBOUR, neighbour, Limits::default()),
     ];
     host.apply(DesiredServers::new(servers)).await;
-    host.wait_for(&[id(NEIGHBOUR)]).await;
+    host.wait_for_servers(&[id(NEIGHBOUR)]).await;
     let api = CallApi::new(cell.api, &host).await;
     assert_eq!(api.call("neighbour__other", &RawJson::empty_object()).await, "hello", "while it begins");
     let status = started(&host, cell.want()).await;
@@ -81,7 +81,7 @@ pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
 /// The status after the first attempt. A server that is expected to start may need a second attempt on a busy machine,
 /// because its time limits are short.
 async fn started(host: &Host, want: &str) -> ServerStatus {
-    let status = host.wait_for(&[id(FAULTY)]).await.remove(0);
+    let status = host.wait_for_servers(&[id(FAULTY)]).await.remove(0);
     if status.state == ServerState::Ready || want.starts_with("not started") {
         return status;
     }

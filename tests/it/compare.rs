@@ -113,7 +113,7 @@ pub(crate) fn check_same(wire: &Path, stdio: &Path, calls: &[(&str, &str)]) {
 
 /// Makes the demo server (item `it`) add a tool, waits for the generation with it, and calls it.
 pub(crate) async fn check_change(host: Host) {
-    host.ready().await;
+    host.wait_until_ready().await;
     let mut published = host.subscribe();
     let added = host.call(ToolCall::new("it__change_tools", json(r#"{"name":"fresh"}"#))).await;
     assert!(added.success, "{added:?}");

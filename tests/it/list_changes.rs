@@ -17,7 +17,7 @@ async fn host(folder: &Path, server: &str) -> Host {
         res
     });
     host.apply(load(&LoadRequest::new(path)).unwrap().desired).await;
-    host.ready().await;
+    host.wait_until_ready().await;
     host
 }
 

@@ -113,7 +113,7 @@ fn a_panic_leaves_no_process() {
             let host = mcp_host_runtime::Host::start(mcp_host_runtime::HostOptions::default());
             let request = mcp_host_runtime::LoadRequest::new(path.clone());
             host.apply(mcp_host_runtime::load(&request).unwrap().desired).await;
-            host.ready().await;
+            host.wait_until_ready().await;
             assert!(!host.snapshot().catalog.tools().is_empty());
             block_until(|| folder.pid("grandchild").is_some_and(is_alive));
             panic!("in the middle");

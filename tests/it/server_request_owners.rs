@@ -75,7 +75,7 @@ async fn host(file: &Path, eras: Eras, sharing: Sharing) -> Host {
         res
     });
     host.apply(wanted).await;
-    host.ready().await;
+    host.wait_until_ready().await;
     host
 }
 
@@ -104,8 +104,8 @@ async fn check(file: PathBuf) {
         host.shutdown().await;
     }
     let host = host(&file, Eras::Legacy, Sharing::PerOwner).await;
-    let ann = host.dialog_with(DialogId::new("1"), named_caller("ann"));
-    let bob = host.dialog_with(DialogId::new("2"), named_caller("bob"));
+    let ann = host.dialog_with_caller(DialogId::new("1"), named_caller("ann"));
+    let bob = host.dialog_with_caller(DialogId::new("2"), named_caller("bob"));
     for of in ["user", "model", "user"] {
         let calls = tokio::join!(ann.call(ask("user")), bob.call(ask(of)), ann.call(ask(of)));
         assert_own_result(&calls.0, "ann", true);

@@ -48,7 +48,7 @@ async fn hd_117_killing_a_server_fails_one_call_and_restarts_it() {
         options
     });
     host.apply(load(&LoadRequest::new(file)).unwrap().desired).await;
-    host.ready().await;
+    host.wait_until_ready().await;
     let mut events = host.events();
     let (killed, witness) = (pid("victim"), pid("witness"));
     let sleep = |name: &str, ms: &'static str| host.call(ToolCall::new(name, json(ms)));
@@ -114,7 +114,7 @@ async fn dm_074_dm_077_dm_080_each_dialog_leases_a_process() {
         res
     });
     host.apply(load(&LoadRequest::new(file)).unwrap().desired).await;
-    host.ready().await;
+    host.wait_until_ready().await;
     assert!(host.snapshot().catalog.tool("echo").is_some());
     assert!(host.leases().is_empty(), "who listed is closed");
 

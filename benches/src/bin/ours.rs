@@ -148,7 +148,7 @@ fn desired_servers(options: &Options, count: usize) -> Result<DesiredServers, Fa
 }
 
 async fn ready(host: &Host) -> Result<(), Failure> {
-    host.ready().await;
+    host.wait_until_ready().await;
     let published = host.snapshot();
     match published.servers.iter().find(|it| it.state != ServerState::Ready) {
         None => Ok(()),

@@ -208,7 +208,7 @@ impl Served {
             let host = Host::with_dialer(HostOptions::default(), dialer);
             let servers = (0..SERVERS).map(server).collect();
             host.apply(DesiredServers::new(servers)).await;
-            host.ready().await;
+            host.wait_until_ready().await;
             let gateway = Gateway::new(Arc::new(host), {
                 let mut options = GatewayOptions::default();
                 options.bounds = bounds;

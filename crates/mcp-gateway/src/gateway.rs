@@ -193,7 +193,7 @@ impl GatewayInner {
     /// Whether all clients share one instance of the server.
     pub(crate) fn is_shared(&self, server: &ServerId) -> bool {
         // A removed server disappears with the next generation.
-        self.host.details(server).is_none_or(|details| details.sharing == Sharing::Shared)
+        self.host.server_details(server).is_none_or(|details| details.sharing == Sharing::Shared)
     }
 
     /// The era of the shared connection to a server; `None` without one.
@@ -206,7 +206,7 @@ impl GatewayInner {
     pub(crate) async fn wait_for_startup(&self) {
         let wait = || async {
             // A server that starts later appears in a later generation.
-            let _ = timeout_at(self.startup_deadline, self.host.ready()).await;
+            let _ = timeout_at(self.startup_deadline, self.host.wait_until_ready()).await;
         };
         self.started.get_or_init(wait).await;
     }

@@ -168,7 +168,7 @@ async fn apply(host: &Host, path: &Path, pid: &Path, bad: Option<&str>) -> Outco
     text.extend(bad.map(|kind| entry("b", &format!("bad-server, {kind}"))));
     std::fs::write(path, text)?;
     host.apply(load(&LoadRequest::new(path))?.desired).await;
-    host.wait_for(&[ServerId::parse("a")?]).await;
+    host.wait_for_servers(&[ServerId::parse("a")?]).await;
     Ok(())
 }
 

@@ -65,7 +65,7 @@ async fn measure(rounds: usize) -> Result<(), Box<dyn Error>> {
     request.debounce = DEBOUNCE;
     let begun = Instant::now();
     let following = host.follow(request).await;
-    host.ready().await;
+    host.wait_until_ready().await;
     print("start 20 servers at once", vec![begun.elapsed()]);
 
     let mut process = 0;
@@ -92,7 +92,7 @@ async fn measure_one_start(path: &Path, rounds: usize) -> Result<Vec<Duration>, 
         let host = host()?;
         let begun = Instant::now();
         host.apply(wanted).await;
-        host.ready().await;
+        host.wait_until_ready().await;
         res.push(begun.elapsed());
         host.shutdown().await;
     }
@@ -109,7 +109,7 @@ async fn measure_slow_starts(path: &Path, rounds: usize) -> Result<Vec<Duration>
         let host = host()?;
         let begun = Instant::now();
         host.apply(wanted).await;
-        host.ready().await;
+        host.wait_until_ready().await;
         res.push(begun.elapsed());
         if host.snapshot().servers.iter().any(|it| it.state != ServerState::Ready) {
             return Err("a slow server has failed".into());

@@ -68,7 +68,7 @@ async fn agent() -> Result<(), Box<dyn Error>> {
     options.processes.own_executable = Some(std::env::current_exe()?);
     let host = Host::start(options);
     let following = host.follow(FollowRequest::new(vec![LoadRequest::new(&file)])).await;
-    host.ready().await;
+    host.wait_until_ready().await;
     for it in &host.snapshot().problems {
         println!("{}: {}", it.problem.severity, it.problem.message);
     }

@@ -19,7 +19,7 @@
 //! // The project's file precedes the user's; neither has to exist, because the name shows the dialect.
 //! let files = vec![LoadRequest::new(".minds/mcp.yaml"), LoadRequest::new("/home/me/.minds/mcp.yaml")];
 //! let mut updates = host.follow(FollowRequest::new(files)).await;
-//! host.ready().await;
+//! host.wait_until_ready().await;
 //! while let Some(event) = updates.next().await {
 //!     match event {
 //!         FollowEvent::Reloaded(reload) => println!("restarted: {:?}", reload.plan.changed),
@@ -49,7 +49,7 @@
 //! let desired = load(&LoadRequest::new("agent.yaml"))?.into_desired()?;
 //! let host = Host::start(HostOptions::default());
 //! host.apply(desired).await;
-//! host.ready().await;
+//! host.wait_until_ready().await;
 //! for tool in host.snapshot().catalog.tools() {
 //!     println!("{} of {}", tool.name, tool.server);
 //! }

@@ -40,7 +40,7 @@ async fn hd_117_clock_jump_ends_no_session() {
     let servers =
         vec![server("there", faulty.endpoint(Transport::Stdio, "clock", "start=well"), Limits::default())];
     host.apply(DesiredServers::new(servers)).await;
-    host.ready().await;
+    host.wait_until_ready().await;
     for (fault, seconds) in [(FORWARD, 10 * YEAR), (BACK, -10 * YEAR)] {
         let mut events = host.events();
         off.store(seconds, Ordering::SeqCst);

@@ -47,7 +47,7 @@ fn hd_117_host_continues_at_the_descriptor_limit() {
             .map(|(number, it)| one(&format!("later{number}"), it))
             .collect();
         host.apply(DesiredServers::new(there.clone())).await;
-        host.ready().await;
+        host.wait_until_ready().await;
         let call = async |name: &str| host.call(ToolCall::new(name, RawJson::empty_object())).await;
         for number in 0..there.len() {
             assert!(call(&format!("there{number}__other")).await.success);
@@ -56,7 +56,7 @@ fn hd_117_host_continues_at_the_descriptor_limit() {
         let fails = async |names: &[ResolvedServer]| {
             let servers = there.iter().chain(names).cloned().collect();
             host.apply(DesiredServers::new(servers)).await;
-            tokio::time::timeout(TIME_LIMIT, host.ready()).await.expect("each start ends");
+            tokio::time::timeout(TIME_LIMIT, host.wait_until_ready()).await.expect("each start ends");
             for status in host.snapshot().servers.iter().filter(|server| server.id.starts_with("later")) {
                 let failure = status.error.as_ref();
                 let outcome =

@@ -137,7 +137,7 @@ fn called(options: HostOptions, limits: Limits, script: &str, directory: &Path) 
         let host = Host::start(options);
         let servers = vec![server("faulty", faulty.endpoint(Transport::Stdio, "disk", script), limits)];
         host.apply(DesiredServers::new(servers)).await;
-        host.ready().await;
+        host.wait_until_ready().await;
         let result = host.call(ToolCall::new("faulty__first", RawJson::empty_object())).await;
         assert!(result.success, "{result:?}");
         let left = files(directory);

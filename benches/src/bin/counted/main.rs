@@ -288,7 +288,7 @@ fn desired_servers(servers: usize, tools: usize, first: &str) -> Result<DesiredS
 async fn started(servers: usize, tools: usize) -> Result<Host, Failure> {
     let host = Host::start(HostOptions::default());
     host.apply(desired_servers(servers, tools, "s0_")?).await;
-    host.ready().await;
+    host.wait_until_ready().await;
     match host.snapshot().servers.iter().all(|it| it.state == ServerState::Ready) {
         true => Ok(host),
         false => Err("a server is not ready".into()),

@@ -180,7 +180,7 @@ impl SessionMcp {
         let caller = self.caller.as_ref()?;
         Some(self.dialog.get_or_init(|| {
             let id = DialogId::new(format!("session-{}", LAST.fetch_add(1, Ordering::Relaxed)));
-            self.host().dialog_with(id, Arc::clone(caller))
+            self.host().dialog_with_caller(id, Arc::clone(caller))
         }))
     }
 

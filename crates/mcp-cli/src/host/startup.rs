@@ -37,7 +37,7 @@ pub(crate) async fn wait_and_show(
     mut show: impl AsyncFnMut(&HostSnapshot) -> ControlFlow<()>,
 ) {
     let mut changes = host.subscribe();
-    let ready = host.ready();
+    let ready = host.wait_until_ready();
     let _clear = progress.clear_on_drop();
     tokio::pin!(ready);
     let mut shown = None;

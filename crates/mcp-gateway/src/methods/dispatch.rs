@@ -129,7 +129,7 @@ impl GatewayInner {
                     session.running.cancel(id);
                 }
             }
-            Some(Method::RootsListChanged) => self.host.roots_changed(session.dialog.id()),
+            Some(Method::RootsListChanged) => self.host.notify_roots_changed(session.dialog.id()),
             _ => {
                 tracing::debug!(method = notification.method.as_str(), "ignoring a notification of a client")
             }

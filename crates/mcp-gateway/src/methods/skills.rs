@@ -62,7 +62,7 @@ impl RequestContext<'_> {
         let cursor = cursor.map(|cursor| format!(r#"{{"cursor":{}}}"#, json_string(cursor)));
         let mut options = self.request_options(Some(server.clone()), "", &["cursor"])?;
         options.context.extra_params = cursor.map(|it| RawJson::parse(it.into()).expect("it is an object"));
-        let page = self.gateway.host.skill_request_raw(Method::ListSkills, None, options).await;
+        let page = self.gateway.host.send_skill_request_raw(Method::ListSkills, None, options).await;
         let page = page.map_err(|error| self.call_error(error))?;
         let CheckedResult { object: page, info } = self.check_result(page, "")?;
         let skills = json_splice::member(&page, "skills")
@@ -86,7 +86,7 @@ impl RequestContext<'_> {
     pub(super) async fn handle_skill_request(&self, method: Method) -> Result<CheckedResult, RpcError> {
         let uri = self.required_text("uri")?;
         let (server_uri, options) = self.prepare_resource_request(&uri)?;
-        let result = self.gateway.host.skill_request_raw(method, Some(&server_uri), options).await;
+        let result = self.gateway.host.send_skill_request_raw(method, Some(&server_uri), options).await;
         let result = result.map_err(|error| self.resource_error(&uri, error))?;
         let server = result.server.clone();
         let result = self.check_result(result, &uri)?;
@@ -105,7 +105,7 @@ impl RequestContext<'_> {
     /// The servers of the scope that have skills, in the configured order.
     fn servers_with_skills(&self) -> Vec<ServerId> {
         let has_skills = |server: &ServerId| {
-            let info = self.gateway.host.details(server).and_then(|details| details.info);
+            let info = self.gateway.host.server_details(server).and_then(|details| details.info);
             info.is_some_and(|info| info.capabilities.skills)
         };
         let snapshot = &self.resolution().snapshot;

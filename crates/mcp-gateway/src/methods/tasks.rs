@@ -57,7 +57,7 @@ impl RequestContext<'_> {
         options.server = Some(server.clone());
         options.dialog = self.client.dialog_id();
         options.context = self.base_context();
-        let result = self.gateway.host.task_request_raw(method, &id, input, options).await;
+        let result = self.gateway.host.send_task_request_raw(method, &id, input, options).await;
         let RawResult { result, info, .. } = result.map_err(|it| self.call_error(it))?;
         let result = self.check_task(&server, result)?;
         Ok(CheckedResult { object: self.expose_uris(result, &server, ""), info })

@@ -58,7 +58,7 @@ impl ClientDialog {
         let mut caller = mcp_host_transport::Caller::new(caller_id, handlers);
         caller.capabilities = features.upstream_capabilities.clone();
         caller.max_deadline_pause = timeout;
-        let dialog = host.dialog_with(DialogId::new(new_secret_id()), Arc::new(caller));
+        let dialog = host.dialog_with_caller(DialogId::new(new_secret_id()), Arc::new(caller));
         Arc::new(ClientDialog { dialog, caller_id, requests, subject: Mutex::default() })
     }
 

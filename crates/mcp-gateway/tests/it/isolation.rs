@@ -93,7 +93,7 @@ async fn gateway(servers: &[&str]) -> TestGateway {
 }
 
 fn sharing(gateway: &TestGateway, server: &str) -> Option<Sharing> {
-    gateway.host.details(&ServerId::parse(server).unwrap()).map(|details| details.sharing)
+    gateway.host.server_details(&ServerId::parse(server).unwrap()).map(|details| details.sharing)
 }
 
 #[tokio::test]

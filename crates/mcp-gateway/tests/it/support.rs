@@ -73,7 +73,7 @@ async fn host_with(
         dialer,
     );
     host.apply(DesiredServers::new(servers)).await;
-    host.ready().await;
+    host.wait_until_ready().await;
     Arc::new(host)
 }
 

@@ -1,4 +1,4 @@
-//! The host's own tools, with which a model releases leases and restarts or disables servers (DM-077).
+//! The host's own tools, with which a model releases leases, and restarts or disables servers (DM-077).
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use mcp_host_model::{ErrorKind, Exposure, NamePolicy, RawJson, ServerId, read_to
 use mcp_host_registry::{CatalogServer, ServerLists};
 use serde::Deserialize;
 
-use crate::calls::supervisor_handle::not_loaded;
+use crate::calls::supervisor_handle::not_loaded_error;
 use crate::error::HostError;
 use crate::supervisor::dialog::ReminderText;
 
@@ -22,23 +22,25 @@ pub enum AdminTools {
     Enabled,
 }
 
-/// The default text of reminders. It names a tool only if the host has that tool.
+/// Returns the default text of reminders. It names a tool only if the host has that tool.
 pub(crate) fn default_reminder(admin_tools: AdminTools) -> ReminderText {
     Arc::new(move |server, _| {
-        let fact = format!("This dialog has its own instance of the MCP server '{server}'.");
+        let statement = format!("This dialog has its own instance of the MCP server '{server}'.");
         match admin_tools {
             AdminTools::Enabled => format!(
-                "{fact} Release it with mcp_release({{\"serverId\":\"{server}\"}}) when its tools are no longer needed."
+                "{statement} Release it with mcp_release({{\"serverId\":\"{server}\"}}) when its tools are no longer needed."
             ),
-            AdminTools::Disabled => format!("{fact} It runs until the dialog ends or no longer uses it."),
+            AdminTools::Disabled => {
+                format!("{statement} It runs until the dialog ends or no longer uses it.")
+            }
         }
     })
 }
 
 /// The name of the toolset.
-pub(crate) const TOOLSET: &str = "mcp_admin";
+pub(crate) const TOOLSET_NAME: &str = "mcp_admin";
 
-/// Names and descriptions. Each tool has one argument, the server.
+/// The names and descriptions of the tools. Each has one argument, the server.
 const TOOLS: [(&str, &str); 3] = [
     (
         "mcp_release",
@@ -56,8 +58,8 @@ pub(crate) enum AdminCommand {
     Disable(ServerId),
 }
 
-/// The catalog entry of the toolset.
-pub(crate) fn catalog_entry() -> CatalogServer {
+/// Returns the toolset as a server of the catalog.
+pub(crate) fn toolset() -> CatalogServer {
     let schema = serde_json::json!({
         "type": "object",
         "properties": { "serverId": { "type": "string", "description": "The server's name in the configuration." } },
@@ -72,15 +74,15 @@ pub(crate) fn catalog_entry() -> CatalogServer {
     CatalogServer::new(toolset_id(), Exposure::all(NamePolicy::Pass), Arc::new(ServerLists::of_tools(tools)))
 }
 
-/// The name of the toolset as a server id.
+/// Returns the name of the toolset as a server id.
 pub(crate) fn toolset_id() -> ServerId {
-    ServerId::parse(TOOLSET).expect("the name of the toolset is a server id")
+    ServerId::parse(TOOLSET_NAME).expect("the name of the toolset is a server id")
 }
 
-/// Parses a call. Its arguments were validated against the schema.
-pub(crate) fn parse(tool: &str, arguments: &RawJson) -> Result<AdminCommand, HostError> {
+/// Parses a call of one of the tools. The arguments were validated against the schema.
+pub(crate) fn parse_command(tool: &str, arguments: &RawJson) -> Result<AdminCommand, HostError> {
     #[derive(Deserialize)]
-    struct Arguments {
+    struct ArgumentsJson {
         #[serde(rename = "serverId")]
         server_id: String,
     }
@@ -88,9 +90,9 @@ pub(crate) fn parse(tool: &str, arguments: &RawJson) -> Result<AdminCommand, Hos
         let message = format!("Invalid arguments for tool '{tool}': 'serverId' is the name of a server");
         HostError::new(ErrorKind::Validation, message)
     };
-    let Arguments { server_id } = arguments.read().map_err(|_| invalid())?;
+    let ArgumentsJson { server_id } = arguments.read().map_err(|_| invalid())?;
     // No server has an invalid id.
-    let server = ServerId::parse(&server_id).map_err(|_| not_loaded(&server_id))?;
+    let server = ServerId::parse(&server_id).map_err(|_| not_loaded_error(&server_id))?;
     match tool {
         "mcp_release" => Ok(AdminCommand::Release(server)),
         "mcp_restart" => Ok(AdminCommand::Restart(server)),
@@ -106,7 +108,7 @@ mod tests {
     #[track_caller]
     fn check(tool: &str, arguments: &str, want: &str) {
         let arguments = RawJson::parse(arguments.to_owned().into()).unwrap();
-        let got = match parse(tool, &arguments) {
+        let got = match parse_command(tool, &arguments) {
             Ok(AdminCommand::Release(server)) => format!("release {server}"),
             Ok(AdminCommand::Restart(server)) => format!("restart {server}"),
             Ok(AdminCommand::Disable(server)) => format!("disable {server}"),
@@ -130,7 +132,7 @@ mod tests {
 
     #[test]
     fn all_listed_tools_are_parsed() {
-        let names: Vec<String> = catalog_entry().lists.tools.iter().map(|it| it.name.to_string()).collect();
+        let names: Vec<String> = toolset().lists.tools.iter().map(|it| it.name.to_string()).collect();
         assert_eq!(names, ["mcp_release", "mcp_restart", "mcp_disable"]);
     }
 }

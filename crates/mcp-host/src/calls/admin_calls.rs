@@ -2,7 +2,7 @@
 
 use mcp_host_model::Tool;
 
-use crate::calls::admin::{AdminCommand, parse};
+use crate::calls::admin::{AdminCommand, parse_command};
 use crate::calls::supervisor_handle::SupervisorHandle;
 use crate::calls::tool_call::ToolCall;
 use crate::error::HostError;
@@ -15,7 +15,7 @@ pub(super) async fn run_admin_command(
     tool: &Tool,
 ) -> Result<String, HostError> {
     let dialog = call.options.dialog.clone().unwrap_or_else(DialogId::anonymous);
-    match parse(&tool.name, &call.arguments)? {
+    match parse_command(&tool.name, &call.arguments)? {
         AdminCommand::Release(server) => Ok(match supervisor.release(&dialog, &server).await? {
             true => format!("ok: released {server} for dialog {dialog}"),
             false => format!("ok: no active lease for {server} (or server is truely-stateless)"),

@@ -1,4 +1,4 @@
-//! Builds the result of a tool call: content within the limit, overflow in files, warnings.
+//! The result of a tool call: content within the limit, overflow in files, and warnings.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use mcp_host_registry::{Problem, ProblemKind};
 use mcp_host_transport::RequestId;
 
 use crate::calls::raw_result::RequestFailure;
-use crate::calls::result_limit::{Overflow, limit_result};
+use crate::calls::result_limit::{OverflowHandling, limit_result};
 use crate::calls::spill::{SpillError, SpillPart, SpillStore};
 use crate::calls::supervisor_handle::SupervisorHandle;
 use crate::error::HostError;
 use crate::error::excerpt::excerpt;
 use crate::telemetry::spans::CallGuard;
 
-/// A finished call.
+/// A finished call. `T` is the type of its result.
 pub(super) struct FinishedCall<T> {
     /// The called tool, if it was found.
     pub(super) target: Option<CallTarget>,
@@ -35,14 +35,15 @@ pub(super) struct CallTarget {
 /// A successful call.
 pub(super) struct CallSuccess<T> {
     pub(super) request_id: Option<RequestId>,
+    /// The result.
     pub(super) value: T,
     /// The kind of the result.
     pub(super) info: ResultInfo,
-    /// Deviations of the result from the tool's output schema.
+    /// Violations of the tool's output schema by the result.
     pub(super) warnings: Vec<String>,
 }
 
-/// Builds results. Writes what exceeds their limit to files.
+/// Builds the results of calls. Writes the parts above the limit to files.
 pub(super) struct ResultBuilder<'a> {
     pub(super) spills: &'a SpillStore,
     pub(super) supervisor: &'a SupervisorHandle,
@@ -58,17 +59,18 @@ impl ResultBuilder<'_> {
         metadata.duration = duration;
         let budget = target.as_ref().map_or(usize::MAX, |it| it.result_bytes);
         metadata.server = target.map(|it| it.server);
-        let done = match outcome {
-            Ok(done) => done,
+        let CallSuccess { request_id, value, info: _, warnings } = match outcome {
+            Ok(success) => success,
             Err(error) => {
                 return CallResult::failure(error.error.into_call_failure(), metadata);
             }
         };
-        metadata.request_id = done.request_id;
-        metadata.warnings = done.warnings;
-        let ToolResult { content, structured, is_error, .. } = done.value;
-        let rest = if self.spills.is_on() { Overflow::Spill } else { Overflow::Drop };
-        let mut limited = limit_result(content, structured, budget, rest);
+        metadata.request_id = request_id;
+        metadata.warnings = warnings;
+        let ToolResult { content, structured, is_error, .. } = value;
+        let overflow =
+            if self.spills.is_enabled() { OverflowHandling::Spill } else { OverflowHandling::Drop };
+        let mut limited = limit_result(content, structured, budget, overflow);
         self.guard.record_bytes(limited.bytes);
         let files = match limited.is_cut {
             // Boxed, because it is rare and would enlarge the future of every call.
@@ -86,7 +88,7 @@ impl ResultBuilder<'_> {
         failed
     }
 
-    /// Writes parts to files. A part that could not be written has no path.
+    /// Writes parts to files and counts the cut result. Returns a path for each part that was written.
     async fn spill(&self, server: Option<&ServerId>, parts: Vec<SpillPart>) -> Vec<Option<PathBuf>> {
         let mut files = Vec::new();
         if !parts.is_empty() {
@@ -98,38 +100,34 @@ impl ResultBuilder<'_> {
         files
     }
 
+    /// Publishes a problem if a write failed, or withdraws it after a success. Returns the path of each written part.
     fn report_spill(&self, written: Vec<Result<PathBuf, SpillError>>) -> Vec<Option<PathBuf>> {
         let mut problem = None;
-        let has_problem = self.supervisor.has_problem(|it| it.kind == ProblemKind::SpillFailed);
-        let mut any = false;
-        let files = written.into_iter().map(|it| match it {
-            Ok(path) => {
-                any = true;
-                Some(path)
-            }
-            Err(error) => {
+        let mut files = Vec::with_capacity(written.len());
+        for outcome in written {
+            if let Err(error) = &outcome {
                 tracing::warn!(%error, "a large result is cut");
                 // Only these errors are problems of the folder; a part that is too large is not.
                 if matches!(error, SpillError::Io { .. } | SpillError::Slow { .. } | SpillError::Failed) {
                     problem = Some(Problem::spill_failed(&error.to_string()));
                 }
-                None
             }
-        });
-        let files = files.collect();
-        if problem.is_some() || any && has_problem {
+            files.push(outcome.ok());
+        }
+        let has_problem = || self.supervisor.has_problem(|it| it.kind == ProblemKind::SpillFailed);
+        if problem.is_some() || files.iter().any(Option::is_some) && has_problem() {
             self.supervisor.report_spill(problem);
         }
         files
     }
 }
 
-/// The error message of a failed tool. Its content is passed on in full.
+/// Returns the error message of a failed tool: an excerpt of its content, which the result has in full.
 fn tool_error_message(content: &[Content]) -> String {
     let texts: Vec<&str> = content.iter().filter_map(Content::text).collect();
-    let res = texts.join("\n");
-    if res.trim().is_empty() {
+    let message = texts.join("\n");
+    if message.trim().is_empty() {
         return "the tool failed without an error message".to_owned();
     }
-    excerpt(res)
+    excerpt(message)
 }

@@ -1,7 +1,7 @@
-//! The deadline of a call, computed and applied here only. It includes the start of a leased instance and the request.
+//! The deadline of a call. It includes the start of a leased instance and the request.
 //!
-//! The session receives the remaining time, enforces it and returns a detailed error. The host's own limit is a
-//! fallback for waits outside the session.
+//! The session receives the remaining time, enforces it, and returns a detailed error. The host enforces the deadline
+//! itself only while a call waits for something else.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -17,33 +17,34 @@ use crate::error::HostError;
 use crate::supervisor::machine::saturating_after;
 use crate::supervisor::server_error::{call_error, server_error};
 
-/// The time beyond the deadline after which the host ends a request that its session did not end.
+/// The time after the deadline at which the host ends a request that its session did not end.
 const DEADLINE_MARGIN: Duration = Duration::from_secs(1);
 
-/// The start of a call, and its time limit if it has one of its own.
+/// The deadline of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallDeadline {
     started: Instant,
+    /// The time limit of the call; `None`: the limits of its server apply.
     limit: Option<Duration>,
 }
 
 impl CallDeadline {
-    /// The deadline of a call that began at `started`.
+    /// Creates the deadline of a call that began at `started`.
     pub(super) fn new(started: Instant, limit: Option<Duration>) -> CallDeadline {
         CallDeadline { started, limit }
     }
 
-    /// This deadline, but at most `limit` from now.
-    pub(super) fn shortened(self, limit: Duration) -> CallDeadline {
+    /// Returns this deadline, but at most `limit` from now.
+    pub(super) fn capped(self, limit: Duration) -> CallDeadline {
         CallDeadline { started: Instant::now(), limit: Some(self.remaining(limit).min(limit)) }
     }
 
-    /// Whether no time remains.
+    /// Returns whether no time remains.
     pub(super) fn is_over(self) -> bool {
         self.remaining(Duration::MAX).is_zero()
     }
 
-    /// Waits for a leased instance of a server.
+    /// Waits for `instance`, a leased instance of a server, until the deadline.
     pub(super) async fn wait_for_instance<T>(
         self,
         server: &ResolvedServer,
@@ -52,14 +53,14 @@ impl CallDeadline {
         let Some(limit) = self.limit else { return Ok(instance.await) };
         tokio::time::timeout_at(saturating_after(self.started, limit), instance).await.map_err(|_| {
             let limit = limit.as_secs_f64();
-            let what =
+            let message =
                 format!("no response within {limit} s: its instance for the caller was still being started");
-            server_error(server, ErrorKind::Timeout, what)
+            server_error(server, ErrorKind::Timeout, message)
         })
     }
 
-    /// Sends a request with the time limits of the call and its server. The time that the caller's own handlers take is
-    /// added.
+    /// Sends a request with the time limits of the call and of its server. The time in which the caller's own handlers
+    /// respond to server requests does not count.
     pub(super) async fn send<T, F: Future<Output = Result<T, CallError>>>(
         self,
         server: &ResolvedServer,
@@ -74,8 +75,8 @@ impl CallDeadline {
         options.idle_timeout = limits.idle;
         // Pinned in place, because moving a large future copies it.
         let response = pin!(send(options));
-        let fallback = timeout.saturating_add(pause).saturating_add(DEADLINE_MARGIN);
-        match tokio::time::timeout(fallback, response).await {
+        let host_timeout = timeout.saturating_add(pause).saturating_add(DEADLINE_MARGIN);
+        match tokio::time::timeout(host_timeout, response).await {
             Ok(Err(error @ CallError::Closed(_))) if !is_repeatable => {
                 let mut error = call_error(server, &error);
                 error.message.push_str("; it is not known whether the call ran");
@@ -86,7 +87,7 @@ impl CallDeadline {
         }
     }
 
-    /// Waits for the result of a task. Without a limit of the call, the session limits the time.
+    /// Waits for the result of a task. If the call has no time limit, that of the session applies.
     pub(super) async fn follow_task<T: ResultFormat>(
         self,
         server: &ResolvedServer,
@@ -101,7 +102,7 @@ impl CallDeadline {
     }
 
     /// Applies the deadline to a request that has no time limit of its own in the session.
-    pub(super) async fn limit<T>(
+    pub(super) async fn apply<T>(
         self,
         server: &ResolvedServer,
         response: impl Future<Output = Result<T, CallError>>,
@@ -113,7 +114,7 @@ impl CallDeadline {
         }
     }
 
-    /// The remaining time in whole milliseconds, or the limit of the server.
+    /// Returns the remaining time in whole milliseconds, or `server_limit` if the call has no limit.
     fn remaining(self, server_limit: Duration) -> Duration {
         let Some(limit) = self.limit else { return server_limit };
         let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -121,6 +122,7 @@ impl CallDeadline {
     }
 }
 
+/// Returns the error of a request without a response.
 fn timeout_error(server: &ResolvedServer, timeout: Duration) -> HostError {
     server_error(server, ErrorKind::Timeout, format!("no response within {} s", timeout.as_secs_f64()))
 }

@@ -1,4 +1,4 @@
-//! Handles on dialogs: callers with their own leases of servers that are not shared.
+//! Handles of dialogs: callers with leases of their own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,35 +12,35 @@ use crate::calls::router::CallRouter;
 use crate::calls::tool_call::ToolCall;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
-use crate::supervisor::dialog::{DialogLifetime, Reminder};
+use crate::supervisor::dialog::{DialogGuard, Reminder};
 
-/// A handle of a running dialog. Dropping the last handle and the last [turn](Dialog::pin) of a dialog releases its
-/// leases; running calls have the host's grace period.
+/// A handle of a running dialog. When the last handle and the last [turn](Dialog::pin) of a dialog are dropped, its leases
+/// are released; running calls have the host's grace period.
 pub struct Dialog {
     pub(crate) router: Arc<CallRouter>,
-    pub(crate) lifetime: Arc<DialogLifetime>,
+    pub(crate) guard: Arc<DialogGuard>,
 }
 
 impl Dialog {
-    /// Its id.
+    /// Returns the id.
     pub fn id(&self) -> &DialogId {
-        &self.lifetime.id
+        &self.guard.id
     }
 
-    /// Sets the access token of the user that the dialog acts for, or replaces it with a newer one of the same user. A
-    /// server with token exchange gets a token that the host exchanges it for. It is dropped with the dialog.
+    /// Sets the access token of the dialog's user, or replaces it with a newer one of the same user. For a server with
+    /// token exchange, the host exchanges it for a token of that server. It is dropped with the dialog.
     pub fn set_subject_token(&self, token: Secret) {
         self.router.supervisor().shared.subjects.set(self.id(), token);
     }
 
-    /// The options of a request of this dialog.
-    fn in_dialog(&self, options: RequestOptions) -> RequestOptions {
+    /// Returns the options of a request of this dialog.
+    fn with_dialog(&self, options: RequestOptions) -> RequestOptions {
         RequestOptions { dialog: Some(self.id().clone()), ..options }
     }
 
     /// Calls a tool for this dialog, like [`Host::call`](crate::host::Host::call).
     pub async fn call(&self, call: ToolCall) -> CallResult {
-        let call = ToolCall { options: self.in_dialog(call.options), ..call };
+        let call = ToolCall { options: self.with_dialog(call.options), ..call };
         self.router.call(call, CatalogVersion::Latest).await
     }
 
@@ -51,7 +51,7 @@ impl Dialog {
         arguments: &RawJson,
         options: RequestOptions,
     ) -> Result<PromptResult, HostError> {
-        let (options, version) = (self.in_dialog(options), CatalogVersion::Latest);
+        let (options, version) = (self.with_dialog(options), CatalogVersion::Latest);
         self.router.requests.get_prompt(name, arguments, options, version).await
     }
 
@@ -61,17 +61,17 @@ impl Dialog {
         uri: &str,
         options: RequestOptions,
     ) -> Result<ResourceResult, HostError> {
-        let (options, version) = (self.in_dialog(options), CatalogVersion::Latest);
+        let (options, version) = (self.with_dialog(options), CatalogVersion::Latest);
         self.router.requests.read_resource(uri, options, version).await
     }
 
     /// Pins the latest generation for a turn of this dialog, like [`Host::pin`](crate::host::Host::pin). The turn's
     /// calls belong to the dialog and keep it alive.
     pub fn pin(&self) -> PinnedGeneration {
-        PinnedGeneration::new(&self.router, Some(Arc::clone(&self.lifetime)))
+        PinnedGeneration::new(&self.router, Some(Arc::clone(&self.guard)))
     }
 
-    /// Why the dialog is stopped; check it before asking the model again. `None`: it is not.
+    /// Returns the reason why the dialog is stopped, if it is. Check it before each request to the model.
     pub fn stop_reason(&self) -> Option<HostError> {
         self.router.supervisor().stop_reason(self.id())
     }
@@ -81,7 +81,7 @@ impl Dialog {
         self.router.supervisor().resume(self.id()).await;
     }
 
-    /// The current reminders for the model: one per leased server, in the order of the first leases.
+    /// Returns the current reminders for the model: one per leased server, in the order of the first leases.
     pub fn reminders(&self) -> Vec<Reminder> {
         self.router.lease_reports.reminders(self.id())
     }

@@ -1,4 +1,4 @@
-//! Calls and other requests: from a name to a running instance, and from its response to a result.
+//! Calls and other requests: finding the instance for a name, sending the request, and building the result.
 
 pub(crate) mod admin;
 mod admin_calls;

@@ -1,7 +1,7 @@
-//! A pinned generation, whose names, schemas and routes do not change.
+//! Pinned generations, whose names, schemas and routes do not change.
 //!
-//! A pinned instance may be retired. It then accepts pinned calls for the host's drain period; later calls fail. A
-//! call is never sent to another instance because that has a tool of the same name.
+//! A pinned instance that is retired accepts pinned calls for the host's drain period; later calls fail. A call is never
+//! sent to another instance, even if that has a tool of the same name.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use crate::calls::tool_call::ToolCall;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::published::HostSnapshot;
-use crate::supervisor::dialog::DialogLifetime;
+use crate::supervisor::dialog::DialogGuard;
 
-/// A pinned generation for one turn of an agent: the model can call what it was shown. Drop it at the end of the
-/// turn, because it keeps retired instances.
+/// A pinned generation for one turn of an agent: the model can call the tools that it was shown. Drop it at the end of
+/// the turn, because it keeps retired instances.
 pub struct PinnedGeneration {
     router: Arc<CallRouter>,
     /// Keeps the dialog alive until the turn ends.
-    lifetime: Option<Arc<DialogLifetime>>,
+    dialog_guard: Option<Arc<DialogGuard>>,
     routes: PinnedRoutes,
 }
 
 impl PinnedGeneration {
     /// Pins the latest generation.
-    pub(crate) fn new(router: &Arc<CallRouter>, lifetime: Option<Arc<DialogLifetime>>) -> PinnedGeneration {
-        let routes = PinnedRoutes::of_latest(router.supervisor());
-        PinnedGeneration { router: Arc::clone(router), lifetime, routes }
+    pub(crate) fn new(router: &Arc<CallRouter>, dialog_guard: Option<Arc<DialogGuard>>) -> PinnedGeneration {
+        let routes = PinnedRoutes::pin_latest(router.supervisor());
+        PinnedGeneration { router: Arc::clone(router), dialog_guard, routes }
     }
 
-    /// The snapshot of the generation.
+    /// Returns the snapshot of the generation.
     pub fn snapshot(&self) -> &Arc<HostSnapshot> {
         &self.routes.routing_table.snapshot
     }
@@ -45,7 +45,7 @@ impl PinnedGeneration {
     /// ([`Dialog::pin`](crate::calls::dialog::Dialog::pin)) the call belongs to that dialog unless it names
     /// another.
     pub async fn call(&self, call: ToolCall) -> CallResult {
-        let call = ToolCall { options: self.in_dialog(call.options), ..call };
+        let call = ToolCall { options: self.with_dialog(call.options), ..call };
         self.router.call(call, self.version()).await
     }
 
@@ -56,7 +56,7 @@ impl PinnedGeneration {
         arguments: &RawJson,
         options: RequestOptions,
     ) -> Result<PromptResult, HostError> {
-        self.router.requests.get_prompt(name, arguments, self.in_dialog(options), self.version()).await
+        self.router.requests.get_prompt(name, arguments, self.with_dialog(options), self.version()).await
     }
 
     /// Reads a resource of this generation, like [`Host::read_resource`](crate::host::Host::read_resource).
@@ -65,15 +65,15 @@ impl PinnedGeneration {
         uri: &str,
         options: RequestOptions,
     ) -> Result<ResourceResult, HostError> {
-        self.router.requests.read_resource(uri, self.in_dialog(options), self.version()).await
+        self.router.requests.read_resource(uri, self.with_dialog(options), self.version()).await
     }
 
     fn dialog(&self) -> Option<DialogId> {
-        self.lifetime.as_ref().map(|it| it.id.clone())
+        self.dialog_guard.as_ref().map(|it| it.id.clone())
     }
 
-    /// The options of a request, which belongs to the dialog of the turn unless it names another.
-    fn in_dialog(&self, options: RequestOptions) -> RequestOptions {
+    /// Returns the options of a request, which belongs to the dialog of the turn unless it names another.
+    fn with_dialog(&self, options: RequestOptions) -> RequestOptions {
         let dialog = options.dialog.or_else(|| self.dialog());
         RequestOptions { dialog, ..options }
     }

@@ -17,13 +17,13 @@ const MAX_ATTEMPTS: usize = 8;
 /// The routes of a pinned generation. Their instances accept pinned calls until this is dropped.
 pub(crate) struct PinnedRoutes {
     pub(super) routing_table: Arc<RoutingTable<InstanceRef>>,
-    /// Shared instances, pinned from the beginning.
+    /// The shared instances, which are pinned from the beginning.
     _shared: Vec<InstancePin>,
-    /// Leased instances, pinned with their first call.
+    /// The leased instances, which are pinned with their first call.
     leased: Mutex<HashMap<(DialogId, ServerId), InstancePin>>,
 }
 
-/// A pinned instance.
+/// A pin of an instance, which is removed on drop.
 struct InstancePin(InstanceRef);
 
 impl Drop for InstancePin {
@@ -33,6 +33,7 @@ impl Drop for InstancePin {
 }
 
 impl InstancePin {
+    /// Pins an instance. Returns `None` if it is retired.
     fn new(instance: &InstanceRef) -> Option<InstancePin> {
         instance.gate.pin().then(|| InstancePin(Arc::clone(instance)))
     }
@@ -40,21 +41,21 @@ impl InstancePin {
 
 impl PinnedRoutes {
     /// Pins the latest generation.
-    pub(super) fn of_latest(supervisor: &SupervisorHandle) -> PinnedRoutes {
-        let mut routing_table = supervisor.latest();
+    pub(super) fn pin_latest(supervisor: &SupervisorHandle) -> PinnedRoutes {
+        let mut routing_table = supervisor.latest_routing_table();
         let mut shared = Vec::new();
         for _ in 0..MAX_ATTEMPTS {
-            shared = instances(&routing_table).filter_map(InstancePin::new).collect();
-            if shared.len() == instances(&routing_table).count() {
+            shared = shared_instances(&routing_table).filter_map(InstancePin::new).collect();
+            if shared.len() == shared_instances(&routing_table).count() {
                 break;
             }
             // An instance was retired since the lookup. Its replacement is already published.
-            routing_table = supervisor.latest();
+            routing_table = supervisor.latest_routing_table();
         }
         PinnedRoutes { routing_table, _shared: shared, leased: Mutex::default() }
     }
 
-    /// The pinned leased instance of a dialog.
+    /// Returns the pinned leased instance of a dialog.
     pub(super) fn leased_instance(&self, dialog: &DialogId, server: &ServerId) -> Option<InstanceRef> {
         let leased = self.leased.lock();
         leased.get(&(dialog.clone(), server.clone())).map(|it| Arc::clone(&it.0))
@@ -70,7 +71,7 @@ impl PinnedRoutes {
     }
 }
 
-fn instances(routing_table: &RoutingTable<InstanceRef>) -> impl Iterator<Item = &InstanceRef> {
+fn shared_instances(routing_table: &RoutingTable<InstanceRef>) -> impl Iterator<Item = &InstanceRef> {
     routing_table.routes.values().filter_map(|it| match &it.target {
         RouteTarget::Shared(instance) => Some(instance),
         RouteTarget::Leased(_) => None,

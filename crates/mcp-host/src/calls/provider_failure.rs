@@ -1,7 +1,8 @@
-//! Handling of failed requests to a language model: mcp-registry decides whether to retry or to stop the dialog.
+//! Handling of failed requests to a language model. mcp-registry decides whether to retry the request or to stop the
+//! dialog.
 //!
-//! A request that is refused for its content (a tool's schema, a name) would be refused again. Its dialog is stopped
-//! and a problem is published until it is resumed (DM-066).
+//! A request that is refused for its content (a tool's schema, a name) would be refused again. Therefore its dialog is
+//! stopped until it is resumed, and a problem is published (DM-066).
 
 use mcp_host_registry::{Problem, ProviderFailure, ProviderRejection, RetryDecision, retry_decision};
 
@@ -16,8 +17,8 @@ pub struct ProviderFailureReport {
     pub provider: String,
     /// The dialog of the request.
     pub dialog: DialogId,
-    /// What happened.
-    pub rejection: ProviderFailure,
+    /// The failure.
+    pub failure: ProviderFailure,
     /// The number of the attempt, from 1.
     pub attempt: u32,
     /// The exposed name of the tool concerned, if known.
@@ -27,16 +28,16 @@ pub struct ProviderFailureReport {
 }
 
 impl ProviderFailureReport {
-    /// A report of a first attempt, without a tool and a message.
+    /// Creates a report of a first attempt, without a tool and a message.
     pub fn new(
         provider: impl Into<String>,
         dialog: DialogId,
-        rejection: ProviderFailure,
+        failure: ProviderFailure,
     ) -> ProviderFailureReport {
         ProviderFailureReport {
             provider: provider.into(),
             dialog,
-            rejection,
+            failure,
             attempt: 1,
             tool: None,
             text: String::new(),
@@ -49,9 +50,9 @@ pub(crate) async fn report_provider_failure(
     supervisor: &SupervisorHandle,
     report: ProviderFailureReport,
 ) -> RetryDecision {
-    let ProviderFailureReport { provider, dialog, rejection, attempt, tool, text } = report;
-    let reaction = retry_decision(&rejection, attempt);
-    match reaction {
+    let ProviderFailureReport { provider, dialog, failure, attempt, tool, text } = report;
+    let decision = retry_decision(&failure, attempt);
+    match decision {
         RetryDecision::Retry { after } => {
             tracing::debug!(provider, %dialog, attempt, ?after, "the request is retried")
         }
@@ -64,5 +65,5 @@ pub(crate) async fn report_provider_failure(
             supervisor.stop_dialog(dialog, problem).await;
         }
     }
-    reaction
+    decision
 }

@@ -1,4 +1,4 @@
-//! A result as its server sent it, and the error of a request.
+//! Raw results, as their servers sent them, and the error of a request.
 
 use mcp_host_model::{RawJson, ResultInfo, RpcError, ServerId};
 use mcp_host_transport::{CallError, RequestId};
@@ -9,9 +9,9 @@ use crate::error::HostError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RawResult {
-    /// The bytes of the `result` member, neither cut nor checked.
+    /// The bytes of the `result` member, neither limited nor validated.
     pub result: RawJson,
-    /// Its kind.
+    /// The kind of the result.
     pub info: ResultInfo,
     /// The server.
     pub server: ServerId,
@@ -19,12 +19,12 @@ pub struct RawResult {
     pub request_id: Option<RequestId>,
 }
 
-/// Why a request failed.
+/// The error of a request.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{error}")]
 #[non_exhaustive]
 pub struct RequestFailure {
-    /// The message with its kind.
+    /// The error kind and the message.
     pub error: HostError,
     /// The server's JSON-RPC error, if it sent one, with secrets redacted.
     pub rpc: Option<Box<RpcError>>,
@@ -39,7 +39,7 @@ impl From<HostError> for RequestFailure {
 }
 
 impl RequestFailure {
-    /// An error with the JSON-RPC error that the server sent, if any.
+    /// Creates the error of a request that failed with `cause`, with the JSON-RPC error if the server sent one.
     pub(super) fn new(error: HostError, cause: &CallError) -> RequestFailure {
         let rpc = match cause {
             CallError::Rpc(rpc) | CallError::ResourceNotFound(rpc) => Some(rpc),
@@ -49,8 +49,8 @@ impl RequestFailure {
         RequestFailure { error, rpc: rpc.cloned().map(Box::new), server: None }
     }
 
-    /// The same error, of this server.
-    pub(super) fn on(self, server: &ServerId) -> RequestFailure {
+    /// Returns the error with its server.
+    pub(super) fn with_server(self, server: &ServerId) -> RequestFailure {
         RequestFailure { server: Some(server.clone()), ..self }
     }
 }

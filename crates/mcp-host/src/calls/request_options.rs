@@ -12,10 +12,10 @@ use crate::state::dialog_id::DialogId;
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct RequestOptions {
-    /// The server, if the name or URI is ambiguous without it.
+    /// The server. Needed if the name or URI is ambiguous.
     pub server: Option<ServerId>,
-    /// Without `server`, the servers that may be queried for a resource that no list contains; `None`: all servers with
-    /// resources.
+    /// The servers that may be queried for a resource that no list contains, if there is no `server`. `None`: all servers
+    /// with resources.
     pub servers: Option<Arc<[ServerId]>>,
     /// The dialog, which leases instances of servers that are not shared. All requests without a dialog use the
     /// same leases.
@@ -23,9 +23,9 @@ pub struct RequestOptions {
     /// The maximum duration, including the start of a leased instance. A start continues after the deadline. `None`: a
     /// start is limited by `limits.startup` and the request by `limits.request`.
     pub deadline: Option<Duration>,
-    /// Who calls, and what is passed on between the caller and the server. Without a trace it has that of
-    /// [`TelemetryOptions::trace`](crate::TelemetryOptions::trace). Without a caller, the dialog's caller
-    /// ([`Host::dialog_with`](crate::host::Host::dialog_with)) answers server requests, else the host's handlers do.
+    /// The caller, and what is forwarded between it and the server. A request without a trace has that of
+    /// [`TelemetryOptions::trace`](crate::TelemetryOptions::trace). If the request has no caller, the dialog's caller
+    /// ([`Host::dialog_with_caller`](crate::host::Host::dialog_with_caller)) responds to server requests, or else the host's handlers.
     /// Only raw requests can return a result that requires input.
     pub context: CallContext,
 }

@@ -1,8 +1,8 @@
 //! Requests other than tool calls: prompts, resources, completions.
 //!
-//! They are routed like calls: to the shared instance or the dialog's leased one, in the requested generation. What a
-//! filter hides cannot be requested. A URI in no list can be read as well, because servers may create resources
-//! dynamically: from the named server, else from the first server that has it.
+//! They are routed like calls: to the shared instance or the dialog's leased one, in the requested generation. Items that
+//! a filter hides cannot be requested. A resource that no list contains can be read, because servers may create resources
+//! dynamically: from the named server, or else from the first server that has it.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl RequestRouter {
         options: RequestOptions,
         version: CatalogVersion<'_>,
     ) -> Result<PromptResult, HostError> {
-        self.check_prompt(name, arguments, &options, version).map_err(|it| it.error)?;
+        self.check_prompt_arguments(name, arguments, &options, version).map_err(|it| it.error)?;
         let arguments = arguments.clone();
         let send: SendRequest<PromptResult> = Arc::new(move |session, name, options| {
             let arguments = arguments.clone();
@@ -57,7 +57,7 @@ impl RequestRouter {
         arguments: &RawJson,
         options: RequestOptions,
     ) -> Result<RawResult, RequestFailure> {
-        self.check_prompt(name, arguments, &options, CatalogVersion::Latest)?;
+        self.check_prompt_arguments(name, arguments, &options, CatalogVersion::Latest)?;
         let arguments = arguments.clone();
         let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, name, options| {
             let arguments = arguments.clone();
@@ -66,18 +66,18 @@ impl RequestRouter {
         self.send_raw(Method::GetPrompt, LookupItem::Prompt(name), options, send).await
     }
 
-    /// Checks that the required arguments of a prompt are present. A missing prompt is found when the request is sent.
-    fn check_prompt(
+    /// Checks the arguments of a prompt. A missing prompt is no error here: sending the request fails.
+    fn check_prompt_arguments(
         &self,
         name: &str,
         arguments: &RawJson,
         options: &RequestOptions,
         version: CatalogVersion<'_>,
     ) -> Result<(), RequestFailure> {
-        let routing_table = self.instances.routing(version);
+        let routing_table = self.instances.routing_table(version);
         let Ok(prompt) = find_prompt(&routing_table, name, options.server.as_ref()) else { return Ok(()) };
-        let missing = |it: HostError| RequestFailure::from(it).on(&prompt.server);
-        check_required_arguments(prompt, arguments).map_err(missing)
+        let to_failure = |it: HostError| RequestFailure::from(it).with_server(&prompt.server);
+        check_required_arguments(prompt, arguments).map_err(to_failure)
     }
 
     /// Reads a resource.
@@ -107,16 +107,18 @@ impl RequestRouter {
     /// Completes an argument.
     pub(crate) async fn complete(
         &self,
-        of: &CompletionReference,
+        reference: &CompletionReference,
         argument: &CompletionArgument,
         options: RequestOptions,
     ) -> Result<Completion, HostError> {
-        let known = (of.clone(), argument.clone());
+        let request = (reference.clone(), argument.clone());
         let send: SendRequest<Completion> = Arc::new(move |session, name, options| {
-            let (of, argument) = known.clone();
-            Box::pin(async move { session.complete(&with_server_name(&of, name), &argument, options).await })
+            let (reference, argument) = request.clone();
+            Box::pin(async move {
+                session.complete(&with_server_name(&reference, name), &argument, options).await
+            })
         });
-        let (item, version) = (completion_item(of), CatalogVersion::Latest);
+        let (item, version) = (completion_item(reference), CatalogVersion::Latest);
         let completed = self.send(Method::Complete, item, options, version, send).await;
         completed.map(|it| it.value).map_err(|it| it.error)
     }
@@ -124,23 +126,23 @@ impl RequestRouter {
     /// Completes an argument and returns the raw result.
     pub(crate) async fn complete_raw(
         &self,
-        of: &CompletionReference,
+        reference: &CompletionReference,
         argument: &CompletionArgument,
         options: RequestOptions,
     ) -> Result<RawResult, RequestFailure> {
-        let known = (of.clone(), argument.clone());
+        let request = (reference.clone(), argument.clone());
         let send: SendRequest<CallResponse<RawJson>> = Arc::new(move |session, name, options| {
-            let (of, argument) = known.clone();
-            Box::pin(
-                async move { session.complete_raw(&with_server_name(&of, name), &argument, options).await },
-            )
+            let (reference, argument) = request.clone();
+            Box::pin(async move {
+                session.complete_raw(&with_server_name(&reference, name), &argument, options).await
+            })
         });
-        self.send_raw(Method::Complete, completion_item(of), options, send).await
+        self.send_raw(Method::Complete, completion_item(reference), options, send).await
     }
 
-    /// Sends a request about a task of `options.server`, with one of the methods `tasks/…`, and returns the raw result.
-    /// `input` has responses to its requests for input.
-    pub(crate) async fn task_request_raw(
+    /// Sends a `tasks/…` request about a task of `options.server`, and returns the raw result. `input` has the responses
+    /// to the task's requests for input.
+    pub(crate) async fn send_task_request_raw(
         &self,
         method: Method,
         id: &str,
@@ -169,7 +171,7 @@ impl RequestRouter {
     }
 
     /// Waits for the result of a task of `options.server`.
-    pub(crate) async fn task_result(
+    pub(crate) async fn wait_for_task_result(
         &self,
         id: &str,
         options: RequestOptions,
@@ -201,7 +203,7 @@ impl RequestRouter {
         Ok(RawResult { result, info, server, request_id: Some(request_id) })
     }
 
-    /// Sends a request in a span of its own.
+    /// Sends a request about an item, in a span of its own.
     pub(super) async fn send<T>(
         &self,
         method: Method,
@@ -220,20 +222,21 @@ impl RequestRouter {
         async {
             let guard = SpanGuard::begin();
             let deadline = CallDeadline::new(Instant::now(), options.deadline);
-            let res = match self.instances.scope(options.dialog.as_ref(), version, deadline) {
+            let reply = match self.instances.new_scope(options.dialog.as_ref(), version, deadline) {
                 Ok(scope) => send_or_search(&self.instances, item, &options, scope, &send).await,
                 Err(failure) => Err(failure.into()),
             };
-            let outcome = res.as_ref().err().map_or("success", |it| it.error.kind.as_str());
+            let outcome = reply.as_ref().err().map_or("success", |it| it.error.kind.as_str());
             let duration = guard.end(outcome);
             tracing::info!(outcome, ?duration, "request finished");
-            res
+            reply
         }
         .instrument(span)
         .await
     }
 }
 
+/// Fails if the server has no tasks.
 fn require_tasks(session: &Session) -> Result<(), CallError> {
     match session.supports_tasks() {
         true => Ok(()),
@@ -241,7 +244,7 @@ fn require_tasks(session: &Session) -> Result<(), CallError> {
     }
 }
 
-/// Whether this outcome of a request about a task tells that the task has ended.
+/// Returns whether this outcome of a request about a task shows that the task has ended.
 fn is_task_over(method: Method, outcome: &Result<RawResult, RequestFailure>) -> bool {
     match outcome {
         Ok(_) if method == Method::GetTaskResult => true,
@@ -251,17 +254,17 @@ fn is_task_over(method: Method, outcome: &Result<RawResult, RequestFailure>) -> 
     }
 }
 
-/// The catalog item of a completion.
-fn completion_item(of: &CompletionReference) -> LookupItem<'_> {
-    match of {
+/// Returns the item whose argument is completed.
+fn completion_item(reference: &CompletionReference) -> LookupItem<'_> {
+    match reference {
         CompletionReference::Prompt(name) => LookupItem::Prompt(name),
         CompletionReference::ResourceTemplate(uri) => LookupItem::Template(uri),
     }
 }
 
-/// The same reference with the server's own name of the prompt.
-fn with_server_name(of: &CompletionReference, name: &str) -> CompletionReference {
-    match of {
+/// Returns the same reference with the server's own name of the item.
+fn with_server_name(reference: &CompletionReference, name: &str) -> CompletionReference {
+    match reference {
         CompletionReference::Prompt(_) => CompletionReference::Prompt(name.to_owned()),
         CompletionReference::ResourceTemplate(_) => CompletionReference::ResourceTemplate(name.to_owned()),
     }
@@ -269,12 +272,12 @@ fn with_server_name(of: &CompletionReference, name: &str) -> CompletionReference
 
 /// Checks that the required arguments of a prompt are present.
 fn check_required_arguments(prompt: &ExposedPrompt, arguments: &RawJson) -> Result<(), HostError> {
-    let given: serde_json::Map<String, serde_json::Value> = arguments.read().unwrap_or_default();
+    let present: serde_json::Map<String, serde_json::Value> = arguments.read().unwrap_or_default();
     let missing: Vec<String> = prompt
         .prompt
         .arguments()
         .into_iter()
-        .filter(|it| it.required && !given.contains_key(&it.name))
+        .filter(|it| it.required && !present.contains_key(&it.name))
         .map(|it| format!("'{}'", display_name(&it.name)))
         .collect();
     let name = prompt.name.as_str();

@@ -1,4 +1,4 @@
-//! Lookup of prompts, resources and templates, with an error that explains why one is missing.
+//! Lookup of prompts, resources, templates, tasks and skills, with errors that explain why one is missing.
 
 use mcp_host_model::{ErrorKind, ExposureFilter, ServerId};
 use mcp_host_registry::{Decision, ExposedPrompt, ListKind};
@@ -9,7 +9,7 @@ use crate::state::published::ServerState;
 use crate::supervisor::instance::InstanceRef;
 use crate::supervisor::machine::{Route, RoutingTable};
 
-/// The requested item.
+/// A requested item that is no tool.
 #[derive(Clone, Copy)]
 pub(super) enum LookupItem<'a> {
     Prompt(&'a str),
@@ -22,7 +22,7 @@ pub(super) enum LookupItem<'a> {
 }
 
 impl LookupItem<'_> {
-    /// `Prompt 'x'`.
+    /// Returns a label for messages, such as `Prompt 'x'`.
     pub(super) fn label(self) -> String {
         match self {
             LookupItem::Prompt(name) => format!("Prompt '{}'", display_name(name)),
@@ -33,6 +33,7 @@ impl LookupItem<'_> {
         }
     }
 
+    /// Returns the list whose filter applies to the item.
     fn list_kind(self) -> ListKind {
         match self {
             LookupItem::Prompt(_) => ListKind::Prompt,
@@ -42,14 +43,14 @@ impl LookupItem<'_> {
     }
 }
 
-/// Finds an item in this generation: the route of its server, and its name at the server.
+/// Finds an item in a generation. Returns the route of its server, and the server's own name of the item.
 pub(super) fn find_item<'a>(
     routing_table: &'a RoutingTable<InstanceRef>,
     item: LookupItem<'_>,
     server: Option<&ServerId>,
 ) -> Result<(&'a Route<InstanceRef>, String), HostError> {
-    if let Some(fault) = &routing_table.fault {
-        return Err(fault.clone());
+    if let Some(error) = &routing_table.host_error {
+        return Err(error.clone());
     }
     let (id, name) = match item {
         LookupItem::Prompt(name) => {
@@ -63,35 +64,35 @@ pub(super) fn find_item<'a>(
             (single_owner(routing_table, item, server, owners)?, uri.to_owned())
         }
         LookupItem::Task(id) => {
-            let server = server.ok_or_else(|| missing(routing_table, item, None))?;
+            let server = server.ok_or_else(|| missing_error(routing_table, item, None))?;
             (server.clone(), id.to_owned())
         }
         LookupItem::Skills => {
-            let server = server.ok_or_else(|| missing(routing_table, item, None))?;
+            let server = server.ok_or_else(|| missing_error(routing_table, item, None))?;
             (server.clone(), String::new())
         }
     };
     match routing_table.routes.get(&id) {
         Some(route) => Ok((route, name)),
-        None => Err(missing(routing_table, item, server)),
+        None => Err(missing_error(routing_table, item, server)),
     }
 }
 
-/// The prompt with this exposed name, else with this original name if only one server has it.
+/// Finds the prompt with this exposed name, or else with this original name if only one server has it.
 pub(super) fn find_prompt<'a>(
     routing_table: &'a RoutingTable<InstanceRef>,
     name: &str,
     server: Option<&ServerId>,
 ) -> Result<&'a ExposedPrompt, HostError> {
-    let meant = |it: &&ExposedPrompt| server.is_none_or(|server| it.server == *server);
+    let is_candidate = |it: &&ExposedPrompt| server.is_none_or(|server| it.server == *server);
     let catalog = &routing_table.snapshot.catalog;
-    if let Some(it) = catalog.prompt(name).filter(meant) {
+    if let Some(it) = catalog.prompt(name).filter(is_candidate) {
         return Ok(it);
     }
-    let own: Vec<&ExposedPrompt> =
-        catalog.prompts().iter().filter(meant).filter(|it| &*it.prompt.name == name).collect();
-    match own.as_slice() {
-        [] => Err(missing(routing_table, LookupItem::Prompt(name), server)),
+    let same_name: Vec<&ExposedPrompt> =
+        catalog.prompts().iter().filter(is_candidate).filter(|it| &*it.prompt.name == name).collect();
+    match same_name.as_slice() {
+        [] => Err(missing_error(routing_table, LookupItem::Prompt(name), server)),
         [prompt] => Ok(prompt),
         many => {
             let names: Vec<String> = many.iter().map(|it| format!("'{}'", it.name)).collect();
@@ -102,7 +103,8 @@ pub(super) fn find_prompt<'a>(
     }
 }
 
-/// The server of a URI: the named one, else the one that lists it, else the one with the best matching template.
+/// Finds the server of a URI: the named one, or else the one that lists it, or else the one with the best matching
+/// template.
 fn find_resource_server(
     routing_table: &RoutingTable<InstanceRef>,
     uri: &str,
@@ -115,66 +117,67 @@ fn find_resource_server(
     if !listed.is_empty() {
         return single_owner(routing_table, item, server, listed.into_iter());
     }
-    let not_shown = |reason: String| {
+    let hidden_error = |reason: String| {
         let message = format!("{} not found: {reason} it is not shown", item.label());
         Err(HostError::new(ErrorKind::Validation, message))
     };
-    // A server that lists the resource but hides it: a template must not make it readable.
-    let hiding =
-        |id: &&ServerId| server.is_none_or(|server| server == *id) && is_withheld(routing_table, id, uri);
-    if let Some(id) = routing_table.routes.keys().filter(hiding).min() {
-        return not_shown(format!("server '{id}' has it, but"));
+    // A resource that is listed but hidden must not become readable by a template.
+    let is_hiding = |id: &&ServerId| {
+        server.is_none_or(|server| server == *id) && is_listed_but_hidden(routing_table, id, uri)
+    };
+    if let Some(id) = routing_table.routes.keys().filter(is_hiding).min() {
+        return hidden_error(format!("server '{id}' has it, but"));
     }
     if let Some(server) = server {
         if is_filtered(routing_table, server, uri) {
-            return not_shown(format!("server '{server}' has a filter, and"));
+            return hidden_error(format!("server '{server}' has a filter, and"));
         }
         return match routing_table.routes.contains_key(server) {
             true => Ok(server.clone()),
-            false => Err(missing(routing_table, item, Some(server))),
+            false => Err(missing_error(routing_table, item, Some(server))),
         };
     }
-    let fitting = catalog
+    let matching = catalog
         .templates()
         .iter()
         .filter_map(|it| Some((match_template(&it.template.uri_template, uri)?, it)));
-    let fitting: Vec<_> = fitting.collect();
-    let best = fitting.iter().map(|(length, _)| *length).max();
-    let owners = fitting.iter().filter(|it| Some(it.0) == best).map(|(_, it)| &it.server);
+    let matching: Vec<_> = matching.collect();
+    let best = matching.iter().map(|(length, _)| *length).max();
+    let owners = matching.iter().filter(|it| Some(it.0) == best).map(|(_, it)| &it.server);
     single_owner(routing_table, item, None, owners)
 }
 
-/// Whether a list contains the resource.
+/// Returns whether a list contains the resource.
 pub(super) fn is_listed(routing_table: &RoutingTable<InstanceRef>, uri: &str) -> bool {
     routing_table.snapshot.catalog.resources().iter().any(|it| &*it.resource.uri == uri)
 }
 
-/// Whether the resource must not be read from a server because of its filter.
+/// Returns whether the resource must not be read from a server because of its filter.
 pub(super) fn is_hidden(routing_table: &RoutingTable<InstanceRef>, server: &ServerId, uri: &str) -> bool {
-    is_withheld(routing_table, server, uri) || is_filtered(routing_table, server, uri)
+    is_listed_but_hidden(routing_table, server, uri) || is_filtered(routing_table, server, uri)
 }
 
-/// Whether a server lists the resource, which is not shown.
-fn is_withheld(routing_table: &RoutingTable<InstanceRef>, server: &ServerId, uri: &str) -> bool {
+/// Returns whether a server lists the resource, but its filter hides it.
+fn is_listed_but_hidden(routing_table: &RoutingTable<InstanceRef>, server: &ServerId, uri: &str) -> bool {
     let route = routing_table.routes.get(server);
     let mut shown = routing_table.snapshot.catalog.resources().iter();
     route.is_some_and(|route| route.lists.resources.iter().any(|it| &*it.uri == uri))
         && !shown.any(|it| it.server == *server && &*it.resource.uri == uri)
 }
 
-/// Whether a server filters its resources and no shown template matches the URI: then it must not be read.
+/// Returns whether a server has a filter for resources, and none of its exposed templates matches the URI.
 fn is_filtered(routing_table: &RoutingTable<InstanceRef>, server: &ServerId, uri: &str) -> bool {
     let Some(route) = routing_table.routes.get(server) else { return false };
     let ExposureFilter { whitelist, blacklist } = &route.server.spec.exposure.resources.filter;
     let templates = routing_table.snapshot.catalog.templates().iter().filter(|it| it.server == *server);
-    let is_listed =
+    let is_template_match =
         || templates.map(|it| &it.template.uri_template).any(|it| match_template(it, uri).is_some());
-    let filters = !whitelist.is_empty() || !blacklist.is_empty();
-    filters && !is_listed()
+    let has_filter = !whitelist.is_empty() || !blacklist.is_empty();
+    has_filter && !is_template_match()
 }
 
-/// The number of literal bytes of a template (RFC 6570) that matches a URI; `None` if it does not match. The value of
-/// a plain `{x}` contains no `/`.
+/// Matches a URI with a template (RFC 6570). Returns the number of literal bytes of the template; `None` if it does not
+/// match. The value of a plain `{x}` contains no `/`.
 pub(super) fn match_template(template: &str, uri: &str) -> Option<usize> {
     /// Longer inputs would be slow to match.
     const MAX_BYTES: usize = 4096;
@@ -182,12 +185,12 @@ pub(super) fn match_template(template: &str, uri: &str) -> Option<usize> {
         return None;
     }
     let mut literal = 0;
-    // The positions in the URI where the matched part may end.
+    // For each position in the URI, whether the part of the template that was read so far can match up to it.
     let mut ends = vec![false; uri.len() + 1];
     ends[0] = true;
     let mut rest = template;
     while !rest.is_empty() {
-        let (text, behind) = rest.split_once('{').map_or((rest, None), |(text, it)| (text, Some(it)));
+        let (text, behind) = rest.split_once('{').map_or((rest, None), |(text, behind)| (text, Some(behind)));
         literal += text.len();
         ends = match_literal(&ends, uri, text);
         let Some(behind) = behind else { break };
@@ -198,25 +201,29 @@ pub(super) fn match_template(template: &str, uri: &str) -> Option<usize> {
     ends.last().is_some_and(|it| *it).then_some(literal)
 }
 
+/// Continues a match with a literal text. Takes and returns the positions where the matched part can end.
 fn match_literal(ends: &[bool], uri: &str, text: &str) -> Vec<bool> {
-    let mut res = vec![false; ends.len()];
+    let mut new_ends = vec![false; ends.len()];
     let begins = ends.iter().enumerate().filter(|(_, is_end)| **is_end).map(|(at, _)| at);
     for at in begins.filter(|at| uri.as_bytes()[*at..].starts_with(text.as_bytes())) {
-        res[at + text.len()] = true;
+        new_ends[at + text.len()] = true;
     }
-    res
+    new_ends
 }
 
-fn match_expression(ends: &[bool], uri: &str, holds_slashes: bool) -> Vec<bool> {
-    let mut res = vec![false; ends.len()];
+/// Continues a match with an expression, which matches one byte or more. Takes and returns the positions where the
+/// matched part can end.
+fn match_expression(ends: &[bool], uri: &str, allows_slash: bool) -> Vec<bool> {
+    let mut new_ends = vec![false; ends.len()];
     let mut is_inside = false;
     for (at, byte) in uri.bytes().enumerate() {
-        is_inside = (is_inside || ends[at]) && (holds_slashes || byte != b'/');
-        res[at + 1] = is_inside;
+        is_inside = (is_inside || ends[at]) && (allows_slash || byte != b'/');
+        new_ends[at + 1] = is_inside;
     }
-    res
+    new_ends
 }
 
+/// Returns the only owner of an item, among all servers or only `server`. Fails if there is none, or several.
 fn single_owner<'a>(
     routing_table: &RoutingTable<InstanceRef>,
     item: LookupItem<'_>,
@@ -226,7 +233,7 @@ fn single_owner<'a>(
     let mut owners: Vec<&ServerId> = owners.filter(|it| server.is_none_or(|server| *it == server)).collect();
     owners.dedup();
     match owners.as_slice() {
-        [] => Err(missing(routing_table, item, server)),
+        [] => Err(missing_error(routing_table, item, server)),
         [owner] => Ok((*owner).clone()),
         many => {
             let names: Vec<String> = many.iter().map(|it| format!("'{it}'")).collect();
@@ -237,8 +244,8 @@ fn single_owner<'a>(
     }
 }
 
-/// Explains why an item is missing; the most certain reason first.
-pub(super) fn missing(
+/// Returns the error of a missing item, with the most certain reason.
+pub(super) fn missing_error(
     routing_table: &RoutingTable<InstanceRef>,
     item: LookupItem<'_>,
     server: Option<&ServerId>,
@@ -258,28 +265,29 @@ pub(super) fn missing(
             );
         }
     }
-    let meant = |it: &ServerId| server.is_none_or(|server| server == it);
-    let hidden = |it: &&Decision| {
+    let is_candidate = |it: &ServerId| server.is_none_or(|server| server == it);
+    let is_hidden = |it: &&Decision| {
         let name = match item {
             LookupItem::Prompt(name) => name,
             LookupItem::Resource(_) | LookupItem::Template(_) | LookupItem::Task(_) | LookupItem::Skills => {
                 return false;
             }
         };
-        meant(&it.server) && it.exposed.is_none() && it.original == name
+        is_candidate(&it.server) && it.exposed.is_none() && it.original == name
     };
-    if let Some(it) = routing_table.snapshot.catalog.decisions(item.list_kind()).find(hidden) {
+    if let Some(it) = routing_table.snapshot.catalog.decisions(item.list_kind()).find(is_hidden) {
         let message =
             format!("{label} not found: server '{}' has it, but it is not shown: {}", it.server, it.rule);
         return HostError::new(ErrorKind::Validation, message);
     }
     let unavailable: Vec<String> =
         routing_table.unavailable.iter().map(|it| format!("'{}'", display_name(&it.name))).collect();
-    let why = match unavailable.is_empty() {
-        false => format!("; servers that are not available: {}", unavailable.join(", ")),
-        true => String::new(),
+    let hint = if unavailable.is_empty() {
+        String::new()
+    } else {
+        format!("; servers that are not available: {}", unavailable.join(", "))
     };
-    HostError::new(ErrorKind::Validation, format!("{label} not found{why}"))
+    HostError::new(ErrorKind::Validation, format!("{label} not found{hint}"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The forms of a call's result: parsed, or raw.
+//! The formats of a call's result: parsed, or raw.
 
 use mcp_host_model::{Content, RawJson, Task, ToolResult, read_created_task};
 use mcp_host_transport::{CallError, CallOptions, CallResponse, Session, StartedCall};
@@ -6,10 +6,10 @@ use serde_json::json;
 
 use crate::calls::tool_call::TaskHandling;
 
-/// The form of a result.
+/// A format of results.
 pub(super) trait ResultFormat: Sized {
-    /// Calls a tool.
-    async fn fetch(
+    /// Sends a tool call.
+    async fn call_tool(
         session: &Session,
         tool: &str,
         arguments: &RawJson,
@@ -17,21 +17,21 @@ pub(super) trait ResultFormat: Sized {
         tasks: TaskHandling,
     ) -> Result<CallResponse<StartedCall<Self>>, CallError>;
 
-    /// Reads the result of a task.
+    /// Converts the result of a task.
     fn from_task(result: RawJson) -> Result<Self, serde_json::Error>;
 
-    /// The task in a result of this kind.
+    /// Returns the task, if the result has one.
     fn created_task(&self) -> Option<Task>;
 
-    /// The result of one of the host's own tools.
+    /// Creates the result of one of the host's own tools.
     fn from_text(text: String) -> Self;
 
-    /// The parsed result, which can be checked against the output schema.
-    fn parsed(&self) -> Option<&ToolResult>;
+    /// Returns the parsed result, which can be checked against the output schema.
+    fn as_tool_result(&self) -> Option<&ToolResult>;
 }
 
 impl ResultFormat for ToolResult {
-    async fn fetch(
+    async fn call_tool(
         session: &Session,
         tool: &str,
         arguments: &RawJson,
@@ -55,13 +55,13 @@ impl ResultFormat for ToolResult {
         result
     }
 
-    fn parsed(&self) -> Option<&ToolResult> {
+    fn as_tool_result(&self) -> Option<&ToolResult> {
         Some(self)
     }
 }
 
 impl ResultFormat for RawJson {
-    async fn fetch(
+    async fn call_tool(
         session: &Session,
         tool: &str,
         arguments: &RawJson,
@@ -89,7 +89,7 @@ impl ResultFormat for RawJson {
         RawJson::from_value(&result).expect("its keys are strings")
     }
 
-    fn parsed(&self) -> Option<&ToolResult> {
+    fn as_tool_result(&self) -> Option<&ToolResult> {
         None
     }
 }

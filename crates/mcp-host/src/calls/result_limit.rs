@@ -1,35 +1,39 @@
-//! Cuts results above their limit, and notes what is missing and which file has it.
+//! The size limit of results. Results above it are cut, with notes about the missing parts and the files that have them.
 //!
-//! Text is cut at a character boundary; other blocks are dropped as a whole. Each block has a cost even if it is
-//! empty, which bounds their number.
+//! Text is cut at a character boundary; other blocks are dropped as a whole. Each block has a minimum cost, which limits
+//! their number.
 
 use std::path::PathBuf;
 
 use mcp_host_model::{Content, RawJson};
 
 use crate::calls::spill::SpillPart;
-use crate::error::excerpt::boundary;
+use crate::error::excerpt::floor_char_boundary;
 
-/// The cost of a block in addition to its content, about its size in memory. The next block pays it, so that one
+/// The cost of a block in addition to its content, about its size in memory. It is subtracted after the block, so that one
 /// block may use the whole limit.
 const BLOCK_OVERHEAD_BYTES: usize = 32;
 
 /// The maximum number of parts of one result that are written to files.
 const MAX_FILES: usize = 8;
 
-/// What happens with the overflow.
+/// The handling of the parts above the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Overflow {
+pub(super) enum OverflowHandling {
+    /// They are written to files.
     Spill,
+    /// They are dropped.
     Drop,
 }
 
-/// A result within its limit, with its overflow.
+/// A result within its limit, and the parts above the limit.
 pub(super) struct LimitedResult {
     content: Vec<Content>,
     structured: Option<RawJson>,
-    over: Vec<OverflowPart>,
-    dropped: Omitted,
+    /// The parts to write to files.
+    overflow: Vec<OverflowPart>,
+    omitted: OmittedParts,
+    /// The limit in bytes.
     budget: usize,
     /// The size before the cut, in bytes.
     pub(super) bytes: usize,
@@ -37,18 +41,19 @@ pub(super) struct LimitedResult {
     pub(super) is_cut: bool,
 }
 
-/// A part above the limit.
+/// A part above the limit that is written to a file.
 struct OverflowPart {
-    part: PartKind,
+    kind: PartKind,
     bytes: usize,
-    whole: SpillPart,
+    /// The complete part.
+    part: SpillPart,
 }
 
-/// The kind of a part.
+/// The kind of a part above the limit.
 enum PartKind {
-    /// A text whose beginning is in the block with this index.
-    TextOf(usize),
-    /// A dropped block, with its noun.
+    /// A text whose beginning is the block with this index.
+    TextAt(usize),
+    /// A dropped block, with its noun for messages.
     Block(&'static str),
     /// The structured content.
     Structured,
@@ -59,43 +64,44 @@ pub(super) fn limit_result(
     content: Vec<Content>,
     structured: Option<RawJson>,
     budget: usize,
-    rest: Overflow,
+    handling: OverflowHandling,
 ) -> LimitedResult {
-    let (mut over, mut dropped, mut is_cut) = (Vec::new(), Omitted::default(), false);
-    let mut res = Vec::with_capacity(content.len());
+    let (mut overflow, mut omitted, mut is_cut) = (Vec::new(), OmittedParts::default(), false);
+    let mut kept = Vec::with_capacity(content.len());
     let mut total = structured.as_ref().map_or(0, |it| it.as_bytes().len());
-    let mut left = budget;
-    let room = |over: &Vec<OverflowPart>| rest == Overflow::Spill && over.len() < MAX_FILES;
+    let mut remaining = budget;
+    let has_file_left =
+        |overflow: &Vec<OverflowPart>| handling == OverflowHandling::Spill && overflow.len() < MAX_FILES;
     for block in content {
         let bytes = block_bytes(&block);
         total = total.saturating_add(bytes);
-        if left > 0 && bytes <= left {
-            left = left.saturating_sub(bytes + BLOCK_OVERHEAD_BYTES);
-            res.push(block);
+        if remaining > 0 && bytes <= remaining {
+            remaining = remaining.saturating_sub(bytes + BLOCK_OVERHEAD_BYTES);
+            kept.push(block);
             continue;
         }
         is_cut = true;
         match block {
-            Content::Text(text) if left > 0 => {
-                let end = boundary(&text, left);
+            Content::Text(text) if remaining > 0 => {
+                let end = floor_char_boundary(&text, remaining);
                 let cut = text.len() - end;
-                res.push(Content::Text(format!(
+                kept.push(Content::Text(format!(
                     "{}\n[{cut} more bytes of this text are left out]",
                     &text[..end]
                 )));
-                if room(&over) {
-                    let part = PartKind::TextOf(res.len() - 1);
-                    over.push(OverflowPart { part, bytes, whole: SpillPart::Text(text) });
+                if has_file_left(&overflow) {
+                    let kind = PartKind::TextAt(kept.len() - 1);
+                    overflow.push(OverflowPart { kind, bytes, part: SpillPart::Text(text) });
                 }
-                left = 0;
+                remaining = 0;
             }
             block => {
                 // An empty block needs no file.
-                if room(&over) && !block.is_empty() {
-                    let part = PartKind::Block(block_noun(&block));
-                    over.push(OverflowPart { part, bytes, whole: SpillPart::Block(block) });
+                if has_file_left(&overflow) && !block.is_empty() {
+                    let kind = PartKind::Block(block_noun(&block));
+                    overflow.push(OverflowPart { kind, bytes, part: SpillPart::Block(block) });
                 } else {
-                    dropped.add(bytes);
+                    omitted.add(bytes);
                 }
             }
         }
@@ -106,41 +112,41 @@ pub(super) fn limit_result(
         if !fits {
             is_cut = true;
             // It gets a file even if the blocks have used up theirs.
-            match rest {
-                Overflow::Spill => {
-                    over.push(OverflowPart {
-                        part: PartKind::Structured,
+            match handling {
+                OverflowHandling::Spill => {
+                    overflow.push(OverflowPart {
+                        kind: PartKind::Structured,
                         bytes,
-                        whole: SpillPart::Structured(it.clone()),
+                        part: SpillPart::Structured(it.clone()),
                     });
                 }
-                Overflow::Drop => dropped.structured = Some(bytes),
+                OverflowHandling::Drop => omitted.structured = Some(bytes),
             }
         }
         fits
     });
-    LimitedResult { content: res, structured, over, dropped, budget, bytes: total, is_cut }
+    LimitedResult { content: kept, structured, overflow, omitted, budget, bytes: total, is_cut }
 }
 
 impl LimitedResult {
-    /// Takes the parts to write, in order; call it once.
+    /// Takes the parts to write to files, in order. Call it once.
     pub(super) fn take_overflow(&mut self) -> Vec<SpillPart> {
         let nothing = || SpillPart::Text(String::new());
-        self.over.iter_mut().map(|it| std::mem::replace(&mut it.whole, nothing())).collect()
+        self.overflow.iter_mut().map(|it| std::mem::replace(&mut it.part, nothing())).collect()
     }
 
-    /// Builds the result with notes about the missing parts. `files` has a path for each part of
-    /// [`LimitedResult::take_overflow`] that was written; missing entries count as not written.
+    /// Returns the content, with notes about the missing parts, and the structured content. `files` has a path for each
+    /// part of [`LimitedResult::take_overflow`] that was written; missing entries count as not written.
     pub(super) fn finish(self, files: Vec<Option<PathBuf>>) -> (Vec<Content>, Option<RawJson>) {
-        let LimitedResult { mut content, structured, over, mut dropped, budget, bytes: _, is_cut } = self;
+        let LimitedResult { mut content, structured, overflow, mut omitted, budget, bytes: _, is_cut } = self;
         if !is_cut {
             return (content, structured);
         }
         let mut files = files.into_iter();
         let mut notes = Vec::new();
-        for OverflowPart { part, bytes, whole: _ } in over {
-            match (files.next().flatten(), part) {
-                (Some(path), PartKind::TextOf(at)) => {
+        for OverflowPart { kind, bytes, part: _ } in overflow {
+            match (files.next().flatten(), kind) {
+                (Some(path), PartKind::TextAt(at)) => {
                     if let Content::Text(text) = &mut content[at] {
                         text.truncate(text.len() - 1);
                         text.push_str(&format!("; all of it is in {}]", path.display()));
@@ -155,17 +161,18 @@ impl LimitedResult {
                         "[left out: the structured content of {bytes} bytes; it is in {path}]"
                     ));
                 }
-                (None, PartKind::TextOf(_)) => {}
-                (None, PartKind::Block(_)) => dropped.add(bytes),
-                (None, PartKind::Structured) => dropped.structured = Some(bytes),
+                (None, PartKind::TextAt(_)) => {}
+                (None, PartKind::Block(_)) => omitted.add(bytes),
+                (None, PartKind::Structured) => omitted.structured = Some(bytes),
             }
         }
         content.extend(notes.into_iter().map(Content::Text));
-        content.extend(dropped.report_note(budget));
+        content.extend(omitted.note(budget));
         (content, structured)
     }
 }
 
+/// Returns the noun of a block for messages.
 fn block_noun(block: &Content) -> &'static str {
     match block {
         Content::Text(_) => "a text",
@@ -176,7 +183,7 @@ fn block_noun(block: &Content) -> &'static str {
     }
 }
 
-/// The size of a block in bytes: content and metadata.
+/// Returns the size of a block in bytes: content and metadata.
 fn block_bytes(block: &Content) -> usize {
     let optional = |it: &Option<String>| it.as_ref().map_or(0, String::len);
     block.len()
@@ -187,21 +194,24 @@ fn block_bytes(block: &Content) -> usize {
         }
 }
 
-/// Parts that are dropped.
+/// The parts that are neither in the result nor in a file.
 #[derive(Default)]
-struct Omitted {
+struct OmittedParts {
     blocks: usize,
     bytes: usize,
+    /// The size of the structured content in bytes, if it is omitted.
     structured: Option<usize>,
 }
 
-impl Omitted {
+impl OmittedParts {
+    /// Adds a block.
     fn add(&mut self, bytes: usize) {
         self.blocks += 1;
         self.bytes += bytes;
     }
 
-    fn report_note(&self, budget: usize) -> Option<Content> {
+    /// Returns a note about the omitted parts, if there are any.
+    fn note(&self, budget: usize) -> Option<Content> {
         let mut parts = Vec::new();
         match self.blocks {
             0 => {}
@@ -227,7 +237,7 @@ mod tests {
         structured: Option<RawJson>,
         budget: usize,
     ) -> (Vec<Content>, Option<RawJson>) {
-        let mut bounded = limit_result(content, structured, budget, Overflow::Drop);
+        let mut bounded = limit_result(content, structured, budget, OverflowHandling::Drop);
         assert!(bounded.take_overflow().is_empty());
         bounded.finish(Vec::new())
     }
@@ -318,7 +328,7 @@ mod tests {
     fn hd_133_notes_name_the_files() {
         let content = vec![Content::Text("abcdef".into()), image(4), Content::Text("xy".into()), image(3)];
         let structured = RawJson::parse("[1,2,3]".into()).unwrap();
-        let mut bounded = limit_result(content, Some(structured.clone()), 4, Overflow::Spill);
+        let mut bounded = limit_result(content, Some(structured.clone()), 4, OverflowHandling::Spill);
         assert!(bounded.is_cut);
         assert_eq!(bounded.bytes, 6 + 13 + 2 + 12 + 7);
         let text = |it: &str| SpillPart::Text(it.to_owned());
@@ -343,12 +353,13 @@ mod tests {
 
     #[test]
     fn hd_133_files_per_result_are_limited() {
-        let mut bounded = limit_result(vec![image(9); 1000], None, 4, Overflow::Spill);
+        let mut bounded = limit_result(vec![image(9); 1000], None, 4, OverflowHandling::Spill);
         assert_eq!(bounded.take_overflow().len(), MAX_FILES);
         let (content, _) = bounded.finish(vec![Some("/f".into()); MAX_FILES]);
         assert_eq!(content.len(), MAX_FILES + 1);
         // Empty blocks need no file.
-        let mut bounded = limit_result(vec![Content::Text(String::new()); 9], None, 0, Overflow::Spill);
+        let mut bounded =
+            limit_result(vec![Content::Text(String::new()); 9], None, 0, OverflowHandling::Spill);
         assert_eq!(bounded.take_overflow(), []);
     }
 }

@@ -1,4 +1,4 @@
-//! From an item of the catalog to the instance that receives a request for it.
+//! Routing: finding the instance that receives a request for an item of the catalog.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::calls::raw_result::RequestFailure;
 use crate::calls::request_options::RequestOptions;
 use crate::calls::resource_lookup::{LookupItem, find_item};
 use crate::calls::supervisor_handle::SupervisorHandle;
-use crate::calls::tool_lookup::being_replaced;
+use crate::calls::tool_lookup::being_replaced_error;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::supervisor::gate::GateGuard;
@@ -24,11 +24,11 @@ use crate::supervisor::machine::{LeaseReply, LeaseRequest, Route, RouteTarget, R
 use crate::supervisor::server_error::server_error;
 use crate::telemetry::TraceSource;
 
-/// The maximum number of lookups for a request. If an instance is retired after the lookup, the new state is already
+/// The maximum number of lookups for a request. If an instance is retired after the lookup, its successor is already
 /// published, so a second lookup is enough. Only a lease may be released several times.
 const MAX_ATTEMPTS: usize = 4;
 
-/// Why there is no instance for a request.
+/// The reason why a request gets no instance.
 enum RouteError {
     /// The instance was retired after the lookup; another lookup may find its successor.
     Retired,
@@ -52,7 +52,7 @@ pub(crate) enum CatalogVersion<'a> {
     Pinned(&'a PinnedRoutes),
 }
 
-/// What applies to all attempts of a request.
+/// The dialog, catalog version and deadline of all attempts of a request.
 #[derive(Clone, Copy)]
 pub(super) struct RequestScope<'a> {
     pub(super) dialog: Option<&'a DialogId>,
@@ -60,17 +60,17 @@ pub(super) struct RequestScope<'a> {
     pub(super) deadline: CallDeadline,
 }
 
-/// A request that has begun.
-pub(super) enum Begun<T> {
-    /// It runs at an instance.
-    AtInstance(BegunRequest<T>),
-    /// No server has the item, as its lookup returned it: it is one of the host.
-    AtHost(T),
+/// The target of a request that has begun. `T` is the item, as its lookup returned it.
+pub(super) enum RequestTarget<T> {
+    /// An instance of a server.
+    Instance(InstanceRequest<T>),
+    /// The host itself: no server has the item.
+    Host(T),
 }
 
-/// A request that has begun at an instance.
-pub(super) struct BegunRequest<T> {
-    pub(super) running: RunningRequest,
+/// A request that has begun at an instance. `T` is the item.
+pub(super) struct InstanceRequest<T> {
+    pub(super) guard: RequestGuard,
     pub(super) server: Arc<ResolvedServer>,
     /// The item, as its lookup returned it.
     pub(super) item: T,
@@ -82,19 +82,20 @@ pub(super) struct ServerReply<T> {
     pub(super) server: ServerId,
 }
 
-/// Sends a request in a session, with the server's own name of the item. Boxed, because the compiler cannot prove a
-/// borrowing future `Send`.
+/// A function that sends a request in a session, with the server's own name of the item. Its future is boxed, because the
+/// compiler cannot prove a borrowing future `Send`.
 pub(super) type SendRequest<T> =
     Arc<dyn for<'a> Fn(&'a Session, &'a str, CallOptions) -> SendFuture<'a, T> + Send + Sync>;
+/// The future of a [`SendRequest`].
 pub(super) type SendFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;
 
-/// A running request at an instance. Dropping it ends the request for the instance.
-pub(super) struct RunningRequest {
+/// A guard of a request that runs at an instance. Dropping it ends the request, and records the use of the instance.
+pub(super) struct RequestGuard {
     pub(super) instance: InstanceRef,
-    _guard: GateGuard,
+    _gate_guard: GateGuard,
 }
 
-impl Drop for RunningRequest {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         self.instance.touch(Instant::now());
     }
@@ -102,15 +103,15 @@ impl Drop for RunningRequest {
 
 impl InstanceRouter {
     /// Returns the routing table of a version.
-    pub(super) fn routing(&self, version: CatalogVersion<'_>) -> Arc<RoutingTable<InstanceRef>> {
+    pub(super) fn routing_table(&self, version: CatalogVersion<'_>) -> Arc<RoutingTable<InstanceRef>> {
         match version {
-            CatalogVersion::Latest => self.supervisor.latest(),
+            CatalogVersion::Latest => self.supervisor.latest_routing_table(),
             CatalogVersion::Pinned(pinned) => Arc::clone(&pinned.routing_table),
         }
     }
 
-    /// The scope of a request. Fails for a stopped dialog, also in a pinned generation (DM-066).
-    pub(super) fn scope<'a>(
+    /// Creates the scope of a request. Fails for a stopped dialog, also in a pinned generation (DM-066).
+    pub(super) fn new_scope<'a>(
         &self,
         dialog: Option<&'a DialogId>,
         version: CatalogVersion<'a>,
@@ -122,43 +123,45 @@ impl InstanceRouter {
         }
     }
 
-    /// The context of a request: without a trace or a caller of its own, it has that of the host or of the dialog.
-    pub(super) fn context(&self, options: &RequestOptions) -> CallContext {
+    /// Returns the context of a request. If the request has no trace or no caller, it has the host's trace and the dialog's
+    /// caller.
+    pub(super) fn call_context(&self, options: &RequestOptions) -> CallContext {
         let mut context = options.context.clone();
-        context.trace = context.trace.or_else(|| self.trace.as_ref().and_then(|it| it()));
-        let of_dialog = |it: &DialogId| self.supervisor.shared.callers.caller(it);
-        context.caller = context.caller.or_else(|| options.dialog.as_ref().and_then(of_dialog));
+        context.trace = context.trace.or_else(|| self.trace.as_ref().and_then(|source| source()));
+        let dialog_caller = |dialog: &DialogId| self.supervisor.shared.callers.caller(dialog);
+        context.caller = context.caller.or_else(|| options.dialog.as_ref().and_then(dialog_caller));
         context
     }
 
-    /// Finds an item (such as `Tool 'x'`) with `find`, and begins a request at an instance of its server, if it has
-    /// one. Looks up again if the instance was retired. The error names the server, if one was found.
+    /// Finds an item with `find`, and begins a request at an instance of its server, if it has one. Looks up again if the
+    /// instance was retired. `label` returns a label of the item, such as `Tool 'x'`. The error has the server, if one was
+    /// found.
     pub(super) async fn begin<T: Send>(
         &self,
         scope: RequestScope<'_>,
-        item: &(impl Fn() -> String + Sync),
+        label: &(impl Fn() -> String + Sync),
         mut find: impl for<'t> FnMut(
             &'t RoutingTable<InstanceRef>,
         ) -> Result<(Option<&'t Route<InstanceRef>>, T), HostError>
         + Send,
-    ) -> Result<Begun<T>, RequestFailure> {
+    ) -> Result<RequestTarget<T>, RequestFailure> {
         for _ in 0..MAX_ATTEMPTS {
-            let routing_table = self.routing(scope.version);
-            let (route, found) = find(&routing_table)?;
-            let Some(route) = route else { return Ok(Begun::AtHost(found)) };
+            let routing_table = self.routing_table(scope.version);
+            let (route, item) = find(&routing_table)?;
+            let Some(route) = route else { return Ok(RequestTarget::Host(item)) };
             let server = &route.server;
-            match self.begin_at(route, item, scope).await {
-                Ok(running) => {
+            match self.begin_at(route, label, scope).await {
+                Ok(guard) => {
                     let server = Arc::clone(server);
-                    return Ok(Begun::AtInstance(BegunRequest { running, server, item: found }));
+                    return Ok(RequestTarget::Instance(InstanceRequest { guard, server, item }));
                 }
                 Err(RouteError::Retired) => {}
                 Err(RouteError::Refused(failure)) => {
-                    return Err(RequestFailure::from(failure).on(&server.spec.id));
+                    return Err(RequestFailure::from(failure).with_server(&server.spec.id));
                 }
             }
         }
-        Err(being_replaced(&item()).into())
+        Err(being_replaced_error(&label()).into())
     }
 
     /// Begins a request for an item of a server, or of the only server that can have it.
@@ -167,15 +170,15 @@ impl InstanceRouter {
         scope: RequestScope<'_>,
         item: LookupItem<'_>,
         server: Option<&ServerId>,
-    ) -> Result<BegunRequest<String>, RequestFailure> {
+    ) -> Result<InstanceRequest<String>, RequestFailure> {
         let label = || item.label();
-        let begun = self.begin(scope, &label, |table| {
-            let (route, name) = find_recorded(table, item, server)?;
+        let target = self.begin(scope, &label, |table| {
+            let (route, name) = find_and_record(table, item, server)?;
             Ok((Some(route), name))
         });
-        match begun.await? {
-            Begun::AtInstance(begun) => Ok(begun),
-            Begun::AtHost(_) => Err(being_replaced(&label()).into()),
+        match target.await? {
+            RequestTarget::Instance(request) => Ok(request),
+            RequestTarget::Host(_) => Err(being_replaced_error(&label()).into()),
         }
     }
 
@@ -188,26 +191,26 @@ impl InstanceRouter {
         scope: RequestScope<'_>,
         send: &SendRequest<T>,
     ) -> Result<ServerReply<T>, RequestFailure> {
-        let at_own_instance = match item {
+        let task_request = match item {
             LookupItem::Task(task) => self.begin_at_task(task, server, scope)?,
             LookupItem::Prompt(_)
             | LookupItem::Resource(_)
             | LookupItem::Template(_)
             | LookupItem::Skills => None,
         };
-        let begun = match at_own_instance {
-            Some(begun) => begun,
+        let request = match task_request {
+            Some(request) => request,
             None => self.begin_item(scope, item, server).await?,
         };
-        let BegunRequest { running, server, item: name } = &begun;
+        let InstanceRequest { guard, server, item: name } = &request;
         let mut call_options = CallOptions::default();
         call_options.retry = RetryPolicy::Once;
-        call_options.context = self.context(options);
-        let send = |options| send(&running.instance.session, name, options);
+        call_options.context = self.call_context(options);
+        let send = |options| send(&guard.instance.session, name, options);
         let id = &server.spec.id;
         match scope.deadline.send(server, call_options, send).await {
             Ok(value) => Ok(ServerReply { value, server: id.clone() }),
-            Err(error) => Err(error.on(id)),
+            Err(error) => Err(error.with_server(id)),
         }
     }
 
@@ -215,14 +218,14 @@ impl InstanceRouter {
     async fn begin_at(
         &self,
         route: &Route<InstanceRef>,
-        item: &(impl Fn() -> String + Sync),
+        label: &(impl Fn() -> String + Sync),
         scope: RequestScope<'_>,
-    ) -> Result<RunningRequest, RouteError> {
+    ) -> Result<RequestGuard, RouteError> {
         let RequestScope { dialog, version, deadline } = scope;
         let replaced = || {
-            let (server, item) = (&route.server.spec.id, item());
+            let (server, label) = (&route.server.spec.id, label());
             let message = format!(
-                "Replaced: server '{server}' was replaced or stopped after this generation; {item} is no longer \
+                "Replaced: server '{server}' was replaced or stopped after this generation; {label} is no longer \
                 available"
             );
             RouteError::Refused(HostError::new(ErrorKind::Replaced, message))
@@ -253,7 +256,7 @@ impl InstanceRouter {
         match (guard, version, &route.target) {
             (Some(guard), ..) => {
                 instance.touch(Instant::now());
-                Ok(RunningRequest { instance, _guard: guard })
+                Ok(RequestGuard { instance, _gate_guard: guard })
             }
             (None, CatalogVersion::Pinned(_), RouteTarget::Shared(_)) => Err(replaced()),
             (None, CatalogVersion::Pinned(_), RouteTarget::Leased(_)) | (None, CatalogVersion::Latest, _) => {
@@ -262,8 +265,8 @@ impl InstanceRouter {
         }
     }
 
-    /// Checks that a request for a server with token exchange has a token to exchange. So a request without one starts
-    /// nothing.
+    /// Checks that a request for a server with token exchange has a token to exchange, before an instance is started for
+    /// it.
     fn check_subject(&self, route: &Route<InstanceRef>, dialog: Option<&DialogId>) -> Result<(), HostError> {
         let server = &route.server;
         let has_subject =
@@ -276,58 +279,60 @@ impl InstanceRouter {
         Err(HostError { help: Some(help.to_owned()), ..server_error(server, ErrorKind::Connection, message) })
     }
 
-    /// Begins a request about a task at the instance that created the task. `None` if that does not run any more.
+    /// Begins a request about a task at the instance that created the task. Returns `None` if that does not run any more.
     fn begin_at_task(
         &self,
         task: &str,
         server: Option<&ServerId>,
         scope: RequestScope<'_>,
-    ) -> Result<Option<BegunRequest<String>>, HostError> {
-        let routing_table = self.routing(scope.version);
-        let (route, name) = find_recorded(&routing_table, LookupItem::Task(task), server)?;
+    ) -> Result<Option<InstanceRequest<String>>, HostError> {
+        let routing_table = self.routing_table(scope.version);
+        let (route, name) = find_and_record(&routing_table, LookupItem::Task(task), server)?;
         let (now, dialog) = (Instant::now(), scope.dialog.cloned().unwrap_or_else(DialogId::anonymous));
-        let accepts = |it: &Instance| it.serves(&dialog) && !it.is_over();
-        let found = self.supervisor.shared.tasks.find(&route.server.spec.id, task, now, accepts);
-        let Some(instance) = found else { return Ok(None) };
-        let Some(guard) = instance.gate.enter_for_task() else { return Ok(None) };
+        let is_usable = |it: &Instance| it.is_usable_by(&dialog) && !it.is_over();
+        let instance = self.supervisor.shared.tasks.find(&route.server.spec.id, task, now, is_usable);
+        let Some(instance) = instance else { return Ok(None) };
+        let Some(gate_guard) = instance.gate.enter_for_task() else { return Ok(None) };
         instance.touch(now);
-        let running = RunningRequest { instance, _guard: guard };
-        Ok(Some(BegunRequest { running, server: Arc::clone(&route.server), item: name }))
+        let guard = RequestGuard { instance, _gate_guard: gate_guard };
+        Ok(Some(InstanceRequest { guard, server: Arc::clone(&route.server), item: name }))
     }
 
-    /// Returns the instance of a dialog in a pinned generation.
+    /// Returns the leased instance of a dialog in a pinned generation, and starts it if needed.
     async fn lease_pinned(
         &self,
         request: LeaseRequest,
         pinned: &PinnedRoutes,
     ) -> Result<InstanceRef, RouteError> {
         let (dialog, server) = (request.dialog.clone(), request.server.clone());
-        let known = pinned.leased_instance(&dialog, &server);
-        if let Some(instance) = known.as_ref().filter(|it| it.gate.is_open() && !it.is_over()) {
+        let pinned_instance = pinned.leased_instance(&dialog, &server);
+        if let Some(instance) = pinned_instance.as_ref().filter(|it| it.gate.is_open() && !it.is_over()) {
             return Ok(Arc::clone(instance));
         }
-        // The pinned lease was released or lost. Another lease on the same base replaces it. If the base was replaced,
-        // the pinned instance is used while it still accepts pinned calls.
+        // There is none, or it was released or lost. A lease on the same base replaces it. If the base was replaced, the
+        // pinned instance is used while it still accepts pinned calls.
         match self.lease_instance(request).await {
             Ok(instance) => {
                 pinned.pin_leased(&dialog, &server, &instance);
                 Ok(instance)
             }
-            Err(RouteError::Retired) => known.filter(|it| it.takes_pinned()).ok_or(RouteError::Retired),
+            Err(RouteError::Retired) => {
+                pinned_instance.filter(|it| it.can_take_pinned()).ok_or(RouteError::Retired)
+            }
             Err(error) => Err(error),
         }
     }
 
-    /// Returns the instance of a dialog, and starts it if needed.
+    /// Returns the leased instance of a dialog, and starts it if needed.
     async fn lease_instance(&self, request: LeaseRequest) -> Result<InstanceRef, RouteError> {
         let key = (request.dialog.clone(), request.server.clone());
-        if let Some(lease) = self.supervisor.leases.borrow().held.get(&key)
+        if let Some(lease) = self.supervisor.leases.borrow().active.get(&key)
             && lease.base == request.base
             && lease.instance.gate.is_open()
         {
             return Ok(Arc::clone(&lease.instance));
         }
-        match self.supervisor.lease(request).await {
+        match self.supervisor.request_lease(request).await {
             Some(LeaseReply::Granted(instance)) => Ok(instance),
             Some(LeaseReply::Refused(failure)) => Err(RouteError::Refused(failure)),
             Some(LeaseReply::Stale | LeaseReply::Released | LeaseReply::NotHeld) => Err(RouteError::Retired),
@@ -337,7 +342,7 @@ impl InstanceRouter {
 }
 
 /// Finds an item, and records its server in the span of the request.
-fn find_recorded<'t>(
+fn find_and_record<'t>(
     routing_table: &'t RoutingTable<InstanceRef>,
     item: LookupItem<'_>,
     server: Option<&ServerId>,

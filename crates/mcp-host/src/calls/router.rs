@@ -1,4 +1,4 @@
-//! Tool calls: routing, validation, and the result. [`CallRouter::call`] turns every error into a result.
+//! Tool calls: routing, validation, and the result.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::calls::leases::LeaseReports;
 use crate::calls::raw_result::{RawResult, RequestFailure};
 use crate::calls::requests::RequestRouter;
 use crate::calls::result_format::ResultFormat;
-use crate::calls::route::{Begun, BegunRequest, CatalogVersion, RequestScope};
+use crate::calls::route::{CatalogVersion, InstanceRequest, RequestScope, RequestTarget};
 use crate::calls::schema_check::SchemaCheck;
 use crate::calls::spill::SpillStore;
 use crate::calls::supervisor_handle::SupervisorHandle;
 use crate::calls::tool_call::{TaskHandling, ToolCall};
-use crate::calls::tool_lookup::{being_replaced, display_name, find_called_tool};
+use crate::calls::tool_lookup::{being_replaced_error, display_name, find_called_tool};
 use crate::telemetry::spans::CallGuard;
 
 /// Routes tool calls and other requests to instances.
@@ -36,12 +36,12 @@ pub(crate) struct CallRouter {
 }
 
 impl CallRouter {
-    /// The supervisor task.
+    /// Returns the handle of the supervisor task.
     pub(crate) fn supervisor(&self) -> &SupervisorHandle {
         &self.requests.instances.supervisor
     }
 
-    /// Calls a tool.
+    /// Calls a tool. An error becomes a result.
     pub(crate) async fn call(&self, call: ToolCall, version: CatalogVersion<'_>) -> CallResult {
         let guard = CallGuard::begin(&self.supervisor().shared.metrics);
         let span = guard.span();
@@ -83,6 +83,7 @@ impl CallRouter {
         work.instrument(span).await
     }
 
+    /// Runs a call in the format `T`, and measures its duration.
     async fn run<T: ResultFormat>(
         &self,
         call: &ToolCall,
@@ -91,15 +92,17 @@ impl CallRouter {
     ) -> FinishedCall<T> {
         let mut target = None;
         let deadline = CallDeadline::new(guard.started(), call.options.deadline);
-        let outcome = match self.requests.instances.scope(call.options.dialog.as_ref(), version, deadline) {
-            Ok(scope) => self.run_in(scope, call, guard, &mut target).await,
+        let outcome = match self.requests.instances.new_scope(call.options.dialog.as_ref(), version, deadline)
+        {
+            Ok(scope) => self.run_in_scope(scope, call, guard, &mut target).await,
             Err(failure) => Err(failure.into()),
         };
         FinishedCall { target, duration: guard.elapsed(), outcome }
     }
 
-    /// Finds the tool and its instance, validates the arguments, sends the call and checks the result.
-    async fn run_in<T: ResultFormat>(
+    /// Finds the tool and its instance, validates the arguments, sends the call and checks the result. Sets `target` when
+    /// the tool is found, also if the call then fails.
+    async fn run_in_scope<T: ResultFormat>(
         &self,
         scope: RequestScope<'_>,
         call: &ToolCall,
@@ -108,42 +111,42 @@ impl CallRouter {
     ) -> Result<CallSuccess<T>, RequestFailure> {
         let instances = &self.requests.instances;
         let label = || format!("Tool '{}'", display_name(call.name()));
-        let begun = instances.begin(scope, &label, |routing_table| {
+        let request_target = instances.begin(scope, &label, |routing_table| {
             *target = None;
             let (tool, route) = find_called_tool(routing_table, call)?;
             let (server, result_bytes) = match route.map(|it| &it.server.spec) {
                 Some(spec) => (spec.id.clone(), spec.limits.result_bytes),
                 None if self.admin_tools == AdminTools::Enabled => (toolset_id(), usize::MAX),
-                None => return Err(being_replaced(&label())),
+                None => return Err(being_replaced_error(&label())),
             };
             guard.set_tool(&server, &tool.tool.name);
             *target = Some(CallTarget { server, tool: Arc::clone(&tool.tool), result_bytes });
             Ok((route, ()))
         });
-        let begun = begun.await?;
+        let request_target = request_target.await?;
         let target = target.as_ref().expect("the lookup of a begun request set it");
-        let check = self.schema_check(target);
-        check.check_arguments(call)?;
-        let BegunRequest { running, server, item: () } = match begun {
-            Begun::AtInstance(begun) => begun,
-            Begun::AtHost(()) => {
+        let schema_check = self.schema_check(target);
+        schema_check.check_arguments(call)?;
+        let InstanceRequest { guard: request_guard, server, item: () } = match request_target {
+            RequestTarget::Instance(request) => request,
+            RequestTarget::Host(()) => {
                 // Boxed, because it is rare and would enlarge the future of every call.
                 let text = Box::pin(run_admin_command(self.supervisor(), call, &target.tool)).await?;
                 let (value, info) = (T::from_text(text), ResultInfo::default());
                 return Ok(CallSuccess { request_id: None, value, info, warnings: Vec::new() });
             }
         };
-        let (instance, tool) = (&running.instance, &target.tool);
+        let (instance, tool) = (&request_guard.instance, &target.tool);
         let must_be_task = tool.task_support == TaskSupport::Required && call.tasks == TaskHandling::Follow;
         let options = || {
             let mut options = CallOptions::default();
             options.retry = if tool.hints.is_repeatable() { RetryPolicy::Once } else { RetryPolicy::Never };
             options.task = must_be_task.then(TaskRequest::default);
-            options.context = instances.context(&call.options);
+            options.context = instances.call_context(&call.options);
             options
         };
         let session = &instance.session;
-        let send = |options| T::fetch(session, &tool.name, &call.arguments, options, call.tasks);
+        let send = |options| T::call_tool(session, &tool.name, &call.arguments, options, call.tasks);
         let CallResponse { value, request_id, info, .. } =
             scope.deadline.send(&server, options(), send).await?;
         let tasks = &self.supervisor().shared.tasks;
@@ -159,16 +162,17 @@ impl CallRouter {
             }
             // Boxed, because it is rare and would enlarge the future of every call.
             StartedCall::Task(task) => {
-                let _held = tasks.hold(&target.server, instance, &task, Instant::now());
+                let _entry_guard = tasks.add_guarded(&target.server, instance, &task, Instant::now());
                 let followed = Box::pin(scope.deadline.follow_task(&server, session, &task, options()));
                 let CallResponse { value, info, .. } = followed.await?;
                 (value, info)
             }
         };
-        let warnings = value.parsed().map(|it| check.check_result(it)).unwrap_or_default();
+        let warnings = value.as_tool_result().map(|it| schema_check.check_result(it)).unwrap_or_default();
         Ok(CallSuccess { request_id: Some(request_id), value, info, warnings })
     }
 
+    /// Creates the check of the called tool.
     fn schema_check<'a>(&'a self, target: &'a CallTarget) -> SchemaCheck<'a> {
         let CallTarget { server, tool, result_bytes: _ } = target;
         SchemaCheck { validators: &self.validators, supervisor: self.supervisor(), server, tool }

@@ -1,4 +1,4 @@
-//! Checks arguments and results against the schemas of their tool.
+//! Validation of arguments and results with the schemas of their tool.
 
 use mcp_host_model::{ErrorKind, ServerId, Tool, ToolResult};
 use mcp_host_registry::{Problem, ProblemKind, ValidationOutcome, ValidatorCache};
@@ -10,7 +10,7 @@ use crate::error::HostError;
 use crate::error::excerpt::excerpt;
 use crate::supervisor::tool_problem::ToolProblem;
 
-/// Checks the calls of one tool, and reports problems of its schemas.
+/// Validates the calls of one tool, and reports problems of its schemas and results.
 pub(super) struct SchemaCheck<'a> {
     pub(super) validators: &'a ValidatorCache,
     pub(super) supervisor: &'a SupervisorHandle,
@@ -21,8 +21,8 @@ pub(super) struct SchemaCheck<'a> {
 impl SchemaCheck<'_> {
     /// Validates the arguments of a call.
     pub(super) fn check_arguments(&self, call: &ToolCall) -> Result<(), HostError> {
-        let invalid = |what: &str| {
-            let message = format!("Invalid arguments for tool '{}': {what}", display_name(call.name()));
+        let invalid = |reason: &str| {
+            let message = format!("Invalid arguments for tool '{}': {reason}", display_name(call.name()));
             HostError::new(ErrorKind::Validation, message)
         };
         if !call.arguments.is_object() {
@@ -39,18 +39,18 @@ impl SchemaCheck<'_> {
         Ok(())
     }
 
-    /// Checks a result and returns warnings. The result is passed on in any case.
+    /// Validates a result. Returns warnings, because an invalid result is forwarded all the same.
     pub(super) fn check_result(&self, value: &ToolResult) -> Vec<String> {
         let SchemaCheck { server, tool, .. } = self;
         let Some(schema) = tool.output_schema.as_ref().filter(|_| !value.is_error) else { return Vec::new() };
         match self.validators.check_result(schema, value.structured.as_ref()) {
             Ok(ValidationOutcome::Valid) => {
-                let is_its = |it: &Problem| {
+                let is_of_tool = |it: &Problem| {
                     it.kind == ProblemKind::ResultInvalid
                         && it.server.as_ref() == Some(server)
                         && it.tool.as_deref() == Some(&*tool.name)
                 };
-                if self.supervisor.has_problem(is_its) {
+                if self.supervisor.has_problem(is_of_tool) {
                     self.report(ToolProblem::ResultInvalid, None);
                 }
                 Vec::new()
@@ -70,6 +70,7 @@ impl SchemaCheck<'_> {
         }
     }
 
+    /// Reports a problem of the tool, or withdraws it if there is no reason.
     fn report(&self, problem: ToolProblem, reason: Option<String>) {
         self.supervisor.report_tool_problem(self.server, self.tool, problem, reason);
     }

@@ -1,4 +1,4 @@
-//! Operations on running servers: details, definitions, log levels, roots.
+//! Operations on running servers: details, definitions, log levels and roots.
 
 use std::sync::Arc;
 
@@ -9,35 +9,36 @@ use tokio::task::JoinSet;
 
 use crate::calls::supervisor_handle::SupervisorHandle;
 use crate::config::approval::ServerDefinitions;
-use crate::config::approval::about as about_server;
+use crate::config::approval::server_identity;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::server_info_cache::ServerDetails;
 use crate::supervisor::instance::InstanceRef;
 use crate::supervisor::machine::{InstructionsAccess, Route, RouteTarget};
 
-/// All running instances, shared and leased, of one server or of all.
+/// Returns all running instances, shared and leased, of one server or of all.
 fn running_instances(
     supervisor: &SupervisorHandle,
     server: Option<&ServerId>,
 ) -> Vec<(ServerId, InstanceRef)> {
-    let routing_table = supervisor.latest();
+    let routing_table = supervisor.latest_routing_table();
     let leases = supervisor.lease_table();
     let shared = routing_table.routes.iter().filter_map(|(id, route)| match &route.target {
         RouteTarget::Shared(instance) => Some((id.clone(), InstanceRef::clone(instance))),
         RouteTarget::Leased(_) => None,
     });
-    let leased = leases.held.iter().map(|((_, id), held)| (id.clone(), InstanceRef::clone(&held.instance)));
+    let leased =
+        leases.active.iter().map(|((_, id), lease)| (id.clone(), InstanceRef::clone(&lease.instance)));
     shared.chain(leased).filter(|it| server.is_none_or(|server| it.0 == *server)).collect()
 }
 
-/// Information about a running or leased server.
-pub(crate) fn details(supervisor: &SupervisorHandle, server: &ServerId) -> Option<ServerDetails> {
-    let latest = supervisor.latest();
-    let Route { about, instructions, target, .. } = latest.routes.get(server)?;
+/// Returns information about a running or leased server.
+pub(crate) fn server_details(supervisor: &SupervisorHandle, server: &ServerId) -> Option<ServerDetails> {
+    let latest = supervisor.latest_routing_table();
+    let Route { identity, instructions, target, .. } = latest.routes.get(server)?;
     let mut info = supervisor.shared.server_info.get(server);
-    // A newer connection that is not published yet may have reported others.
-    let is_same = |it: &ServerInfo| about_server(it).instructions == about.instructions;
+    // A newer connection that is not published yet may have reported other instructions.
+    let is_same = |it: &ServerInfo| server_identity(it).instructions == identity.instructions;
     match instructions {
         InstructionsAccess::Any => {}
         InstructionsAccess::ApprovedOnly if info.as_ref().is_none_or(is_same) => {}
@@ -54,16 +55,18 @@ pub(crate) fn details(supervisor: &SupervisorHandle, server: &ServerId) -> Optio
     Some(ServerDetails { sharing, info })
 }
 
-/// The current definitions of a running or leased server.
-pub(crate) fn definitions(supervisor: &SupervisorHandle, server: &ServerId) -> Option<ServerDefinitions> {
-    let latest = supervisor.latest();
-    let Route { about, lists, read, .. } = latest.routes.get(server)?;
+/// Returns the current definitions of a running or leased server.
+pub(crate) fn server_definitions(
+    supervisor: &SupervisorHandle,
+    server: &ServerId,
+) -> Option<ServerDefinitions> {
+    let latest = supervisor.latest_routing_table();
+    let Route { identity, lists, read_lists, .. } = latest.routes.get(server)?;
     let instructions = supervisor.shared.server_info.get(server).and_then(|it| it.instructions);
-    let seen = ServerSnapshot::of(about.clone(), lists);
     Some(ServerDefinitions {
-        observed: seen,
+        observed: ServerSnapshot::of(identity.clone(), lists),
         lists: Arc::clone(lists),
-        read_lists: read.clone(),
+        read_lists: read_lists.clone(),
         instructions,
     })
 }
@@ -82,8 +85,8 @@ pub(crate) async fn apply_log_levels(
 }
 
 /// Notifies the leased instances of a dialog that its roots changed.
-pub(crate) fn roots_changed(supervisor: &SupervisorHandle, dialog: &DialogId) {
+pub(crate) fn notify_roots_changed(supervisor: &SupervisorHandle, dialog: &DialogId) {
     let leases = supervisor.lease_table();
-    let own = leases.held.iter().filter(|((it, _), _)| it == dialog);
-    own.for_each(|(_, held)| held.instance.session.roots_changed());
+    let own = leases.active.iter().filter(|((owner, _), _)| owner == dialog);
+    own.for_each(|(_, lease)| lease.instance.session.roots_changed());
 }

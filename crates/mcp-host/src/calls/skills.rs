@@ -20,8 +20,9 @@ use crate::calls::route::{CatalogVersion, SendRequest};
 use crate::calls::tool_lookup::display_name;
 use crate::error::HostError;
 
-/// Sends a request of the skills extension and returns the raw result. A list is that of `options.server`.
-pub(crate) async fn skill_request_raw(
+/// Sends a request of the skills extension, and returns the raw result. Without a URI it is about all skills of
+/// `options.server`.
+pub(crate) async fn send_skill_request_raw(
     router: &RequestRouter,
     method: Method,
     uri: Option<&str>,
@@ -35,7 +36,7 @@ pub(crate) async fn skill_request_raw(
     router.send_raw(method, item, options, send).await
 }
 
-/// All valid skills of a server.
+/// Requests all skills of a server, and ignores invalid ones.
 pub(crate) async fn list_skills(
     router: &RequestRouter,
     server: &ServerId,
@@ -61,10 +62,11 @@ pub(crate) async fn read_skill_file(
     file_uri: &str,
     options: RequestOptions,
 ) -> Result<ResourceResult, HostError> {
-    let found = skill_request_raw(router, Method::GetSkill, Some(skill_uri), options.clone()).await;
-    let RawResult { result, server, .. } = found.map_err(|it| it.error)?;
+    let skill_result =
+        send_skill_request_raw(router, Method::GetSkill, Some(skill_uri), options.clone()).await;
+    let RawResult { result, server, .. } = skill_result.map_err(|it| it.error)?;
     let skill = read_skill_result(&result);
-    let skill = skill.map_err(|error| invalid(&server, &format!("a skill: {error}")))?;
+    let skill = skill.map_err(|error| invalid_response(&server, &format!("a skill: {error}")))?;
     let listed = skill.file(file_uri);
     if skill.files.is_some() && listed.is_none() {
         let message = format!("{} is not a file of the skill", display_name(file_uri));
@@ -73,20 +75,20 @@ pub(crate) async fn read_skill_file(
     let options = RequestOptions { server: Some(server.clone()), ..options };
     let read = router.read_resource_raw(file_uri, options).await.map_err(|it| it.error)?;
     let read = read_resource_result(&read.result)
-        .map_err(|error| invalid(&server, &format!("a file of a skill: {error}")))?;
+        .map_err(|error| invalid_response(&server, &format!("a file of a skill: {error}")))?;
     if let Some(listed) = listed {
         check_file(listed, &read)
-            .map_err(|reason| invalid(&server, &format!("{}: {reason}", display_name(file_uri))))?;
+            .map_err(|reason| invalid_response(&server, &format!("{}: {reason}", display_name(file_uri))))?;
     }
     Ok(read)
 }
 
-/// The error for an invalid response.
-fn invalid(server: &ServerId, reason: &str) -> HostError {
+/// Creates the error of an invalid response.
+fn invalid_response(server: &ServerId, reason: &str) -> HostError {
     HostError::new(ErrorKind::Protocol, format!("server '{server}' sent {reason}"))
 }
 
-/// Checks the size and the hash of a file.
+/// Checks a file against the size and the hash that its skill states.
 fn check_file(listed: &SkillFile, read: &ResourceResult) -> Result<(), String> {
     let content = read.contents.iter().find(|it| it.uri == listed.uri).ok_or("no content has this URI")?;
     let bytes = content.body.to_bytes().map_err(|error| error.to_string())?;

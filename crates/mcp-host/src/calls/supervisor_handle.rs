@@ -1,4 +1,4 @@
-//! The supervisor task as calls see it: the routes and leases that it published, and its queue of commands.
+//! A handle of the supervisor task: its published routes and leases, and its queue of commands.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ pub(crate) struct SupervisorHandle {
     /// Commands to the supervisor task.
     pub(crate) commands: mpsc::Sender<SupervisorCommand>,
     /// Counts ended dialogs, to order lease requests and ends.
-    pub(crate) ends: DialogEndCounter,
+    pub(crate) dialog_ends: DialogEndCounter,
     pub(crate) shared: Arc<SharedState>,
 }
 
 impl SupervisorHandle {
     /// Returns the latest routing table.
-    pub(crate) fn latest(&self) -> Arc<RoutingTable<InstanceRef>> {
+    pub(crate) fn latest_routing_table(&self) -> Arc<RoutingTable<InstanceRef>> {
         Arc::clone(&self.routing_table.borrow())
     }
 
@@ -40,12 +40,12 @@ impl SupervisorHandle {
         Arc::clone(&self.leases.borrow())
     }
 
-    /// Fails for an unknown server.
+    /// Fails if the server is not configured.
     pub(crate) fn require_server(&self, server: &ServerId) -> Result<(), HostError> {
-        let routing_table = self.latest();
+        let routing_table = self.latest_routing_table();
         let servers = &routing_table.snapshot.servers;
-        let known = servers.iter().any(|it| it.id == server.as_str());
-        if known { Ok(()) } else { Err(not_loaded(server.as_str())) }
+        let is_known = servers.iter().any(|it| it.id == server.as_str());
+        if is_known { Ok(()) } else { Err(not_loaded_error(server.as_str())) }
     }
 
     /// Restarts a server and waits until it accepts calls.
@@ -55,26 +55,26 @@ impl SupervisorHandle {
         let mut routing_tables = self.routing_table.clone();
         let status =
             |it: &RoutingTable<_>| it.snapshot.servers.iter().find(|it| it.id == server.as_str()).cloned();
-        let settled = routing_tables
+        let final_status = routing_tables
             .wait_for(|it| status(it).is_none_or(|it| it.state != ServerState::Starting))
             .await
             .map(|it| status(&it))
             .unwrap_or_default();
-        match settled.map(|it| (it.state, it.error)) {
+        match final_status.map(|it| (it.state, it.error)) {
             Some((ServerState::Ready, None)) => Ok(()),
             Some((_, Some(failure))) => Err(failure),
-            Some((_, None)) | None => Err(not_loaded(server.as_str())),
+            Some((_, None)) | None => Err(not_loaded_error(server.as_str())),
         }
     }
 
-    /// Disables a server.
+    /// Disables a server, and returns when that is published.
     pub(crate) async fn disable(&self, server: &ServerId) -> Result<(), HostError> {
         self.require_server(server)?;
         SupervisorCommand::send_event(&self.commands, MachineEvent::Disable(server.clone())).await;
         Ok(())
     }
 
-    /// Releases a lease and waits until its instance is closed. False: there was none.
+    /// Releases a lease and waits until its instance is closed. Returns false if there was none.
     pub(crate) async fn release(&self, dialog: &DialogId, server: &ServerId) -> Result<bool, HostError> {
         self.require_server(server)?;
         let (sender, reply) = oneshot::channel();
@@ -84,10 +84,10 @@ impl SupervisorHandle {
         Ok(sent.is_ok() && matches!(reply.await, Ok(LeaseReply::Released)))
     }
 
-    /// Requests a lease. `None` if the host has shut down.
-    pub(super) async fn lease(&self, request: LeaseRequest) -> Option<LeaseReply<InstanceRef>> {
+    /// Requests a lease. Returns `None` if the host has shut down.
+    pub(super) async fn request_lease(&self, request: LeaseRequest) -> Option<LeaseReply<InstanceRef>> {
         let (sender, reply) = oneshot::channel();
-        let dialog_ends_seen = self.ends.current();
+        let dialog_ends_seen = self.dialog_ends.current();
         // A host that has shut down sends no reply.
         let _ =
             self.commands.send(SupervisorCommand::Lease { request, dialog_ends_seen, reply: sender }).await;
@@ -96,14 +96,14 @@ impl SupervisorHandle {
 
     /// Stops a dialog because of a problem.
     pub(super) async fn stop_dialog(&self, dialog: DialogId, problem: Problem) {
-        let ends_seen = self.ends.current();
+        let ends_seen = self.dialog_ends.current();
         let event = MachineEvent::StopDialog { dialog, problem, ends_seen };
         SupervisorCommand::send_event(&self.commands, event).await;
     }
 
-    /// The error of a stopped dialog; `None` if it is not stopped.
+    /// Returns the error of a stopped dialog; `None` if it is not stopped.
     pub(crate) fn stop_reason(&self, dialog: &DialogId) -> Option<HostError> {
-        let stopped = Arc::clone(&self.routing_table.borrow().stopped);
+        let stopped = Arc::clone(&self.routing_table.borrow().stopped_dialogs);
         let problem = &stopped.get(dialog)?.problem;
         let message = format!("dialog '{dialog}' is stopped: {}", problem.message);
         let help = Some("fix what the provider refused, then resume the dialog".to_owned());
@@ -115,12 +115,12 @@ impl SupervisorHandle {
         SupervisorCommand::send_event(&self.commands, MachineEvent::ResumeDialog(dialog.clone())).await;
     }
 
-    /// Whether a published problem meets a condition.
+    /// Returns whether a published problem meets a condition.
     pub(super) fn has_problem(&self, condition: impl Fn(&Problem) -> bool) -> bool {
-        self.latest().snapshot.problems.iter().any(|it| condition(&it.problem))
+        self.latest_routing_table().snapshot.problems.iter().any(|it| condition(&it.problem))
     }
 
-    /// Reports a problem of a tool to the supervisor task; without a `reason`, withdraws it.
+    /// Reports a problem of a tool to the supervisor task, or withdraws it if there is no `reason`.
     pub(super) fn report_tool_problem(
         &self,
         server: &ServerId,
@@ -132,19 +132,20 @@ impl SupervisorHandle {
         self.report(MachineEvent::ToolProblem { server, tool, problem, reason });
     }
 
-    /// Reports the outcome of storing a result. `None`: there is no problem any more.
+    /// Reports the outcome of writing a result to files. `None`: there is no problem any more.
     pub(super) fn report_spill(&self, problem: Option<Problem>) {
-        self.report(MachineEvent::SpillResult(problem));
+        self.report(MachineEvent::SetSpillProblem(problem));
     }
 
+    /// Sends an event without waiting.
     fn report(&self, event: MachineEvent<InstanceRef>) {
-        // If the queue is full, a later call reports it.
+        // If the queue is full, a later call reports the same again.
         let _ = self.commands.try_send(SupervisorCommand::event(event));
     }
 }
 
-/// The error for an unknown server.
-pub(super) fn not_loaded(server: &str) -> HostError {
+/// Creates the error for an unknown server.
+pub(super) fn not_loaded_error(server: &str) -> HostError {
     let server: String = server.chars().filter(|it| !it.is_control()).take(ServerId::MAX_LEN).collect();
     HostError::new(ErrorKind::Tool, format!("MCP server '{server}' is not loaded"))
 }

@@ -1,4 +1,4 @@
-//! A tool call with its options.
+//! Tool calls with their options.
 
 use std::fmt;
 
@@ -15,9 +15,9 @@ pub struct ToolCall {
     pub tool: CalledTool,
     /// The arguments, a JSON object.
     pub arguments: RawJson,
-    /// What is done with a call that its server makes a task.
+    /// The handling of a task, if the server continues the call as one.
     pub tasks: TaskHandling,
-    /// The options that all requests have.
+    /// The options that all kinds of requests have.
     pub options: RequestOptions,
 }
 
@@ -27,16 +27,16 @@ pub struct ToolCall {
 pub enum CalledTool {
     /// The tool's exposed name, or its original name if only one server has it.
     Named(String),
-    /// A tool that was found before.
+    /// A tool that was found in a snapshot.
     Found(ToolRef),
 }
 
-/// What is done with a call that its server makes a task.
+/// The handling of a call that its server continues as a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum TaskHandling {
-    /// The host waits for the result of the task: for the deadline of the call, or for an hour after the server created
-    /// the task. A task is cancelled with its call. If the server requires it, a task is requested.
+    /// The host waits for the result of the task, until the deadline of the call, or for an hour after the server created
+    /// the task. The task is cancelled with its call. If the tool requires a task, one is requested.
     #[default]
     Follow,
     /// The created task is the result. Only for [`Host::call_raw`](crate::host::Host::call_raw).
@@ -44,17 +44,17 @@ pub enum TaskHandling {
 }
 
 impl ToolCall {
-    /// A call of the tool with this exposed or original name, with default options.
+    /// Creates a call of the tool with this exposed or original name, with default options.
     pub fn new(name: impl Into<String>, arguments: RawJson) -> ToolCall {
         ToolCall::of(CalledTool::Named(name.into()), arguments)
     }
 
-    /// A call of a tool with default options.
+    /// Creates a call of a tool with default options.
     pub fn of(tool: CalledTool, arguments: RawJson) -> ToolCall {
         ToolCall { tool, arguments, tasks: TaskHandling::Follow, options: RequestOptions::default() }
     }
 
-    /// The name of the tool in the call.
+    /// Returns the name of the tool in the call.
     pub fn name(&self) -> &str {
         match &self.tool {
             CalledTool::Named(name) => name,

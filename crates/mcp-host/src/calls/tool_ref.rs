@@ -1,4 +1,4 @@
-//! A tool of one snapshot.
+//! References to tools of a snapshot.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,39 +7,40 @@ use mcp_host_registry::ExposedTool;
 
 use crate::state::published::HostSnapshot;
 
-/// A tool that was found in a snapshot. A call of it reaches this tool, or fails if a newer snapshot has no tool of the
-/// same name, server and input schema.
+/// A reference to a tool of a snapshot. A call of it reaches this tool, or fails if the latest snapshot has no tool with
+/// the same name, server and input schema.
 #[derive(Clone)]
 pub struct ToolRef {
     snapshot: Arc<HostSnapshot>,
-    /// Its position in the catalog.
+    /// The position of the tool in the catalog.
     position: usize,
 }
 
 impl ToolRef {
-    /// The tool at this position of the snapshot's [catalog](mcp_host_registry::Catalog::tools).
+    /// Creates a reference to the tool at this position of the snapshot's [catalog](mcp_host_registry::Catalog::tools), if
+    /// there is one.
     pub fn new(snapshot: &Arc<HostSnapshot>, position: usize) -> Option<ToolRef> {
         snapshot.catalog.tools().get(position)?;
         Some(ToolRef { snapshot: Arc::clone(snapshot), position })
     }
 
-    /// A tool of the snapshot's catalog that a lookup has found; `None` if the tool is one of another catalog.
+    /// Creates a reference to a tool of the snapshot's catalog. Returns `None` if the tool is one of another catalog.
     pub fn of(snapshot: &Arc<HostSnapshot>, tool: &ExposedTool) -> Option<ToolRef> {
         let position = snapshot.catalog.tools().iter().position(|it| std::ptr::eq(it, tool))?;
         ToolRef::new(snapshot, position)
     }
 
-    /// The tool.
+    /// Returns the tool.
     pub fn tool(&self) -> &ExposedTool {
         &self.snapshot.catalog.tools()[self.position]
     }
 
-    /// The snapshot.
+    /// Returns the snapshot.
     pub fn snapshot(&self) -> &Arc<HostSnapshot> {
         &self.snapshot
     }
 
-    /// The tool in this snapshot, if it is the same one.
+    /// Returns the tool if `snapshot` is that of this reference.
     pub(super) fn in_snapshot<'a>(&self, snapshot: &'a Arc<HostSnapshot>) -> Option<&'a ExposedTool> {
         Arc::ptr_eq(snapshot, &self.snapshot).then(|| &snapshot.catalog.tools()[self.position])
     }

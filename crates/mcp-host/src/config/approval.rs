@@ -33,16 +33,16 @@ pub struct ServerDefinitions {
 }
 
 impl Approval {
-    /// The drift of a server from its approved definitions.
+    /// Returns the drift of a server from its approved definitions.
     pub(crate) fn drift(&self, server: &ServerId, seen: &ServerSnapshot, read: &[ListKind]) -> Drift {
         Drift::compute(self.lock.server(server), seen, read, self.policy)
     }
 }
 
 impl ServerDefinitions {
-    /// The definitions of a session, from its server info and the lists that were read.
+    /// Creates the definitions of a session, from its server info and the lists that were read.
     pub fn of(info: &ServerInfo, lists: ServerLists, read: Vec<ListKind>) -> ServerDefinitions {
-        let seen = ServerSnapshot::of(about(info), &lists);
+        let seen = ServerSnapshot::of(server_identity(info), &lists);
         ServerDefinitions {
             observed: seen,
             lists: Arc::new(lists),
@@ -51,14 +51,14 @@ impl ServerDefinitions {
         }
     }
 
-    /// The drift from the approved definitions of this server.
+    /// Returns the drift from the approved definitions of this server.
     pub fn drift(&self, server: &ServerId, approval: &Approval) -> Drift {
         approval.drift(server, &self.observed, &self.read_lists)
     }
 }
 
-/// The identity of a server as it is approved.
-pub(crate) fn about(info: &ServerInfo) -> ServerIdentity {
+/// Returns the identity of a server as it is approved.
+pub(crate) fn server_identity(info: &ServerInfo) -> ServerIdentity {
     let text = |it: &str| Some(it.to_owned()).filter(|it| !it.is_empty());
     ServerIdentity::of(
         text(&info.name).as_deref(),

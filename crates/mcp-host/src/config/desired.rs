@@ -60,8 +60,8 @@ pub(crate) struct ConfigUpdate {
     pub(crate) published: oneshot::Sender<ReloadPlan>,
 }
 
-/// What a reload plan compares of a server.
-pub(crate) fn desired(server: &ResolvedServer) -> DesiredServer {
+/// Returns what a reload plan compares of a server.
+pub(crate) fn desired_server(server: &ResolvedServer) -> DesiredServer {
     let ResolvedServer { spec, endpoint, config, .. } = server;
     DesiredServer::new(
         spec.id.clone(),

@@ -7,14 +7,14 @@ pub(crate) const MAX_EXCERPT_BYTES: usize = 2000;
 pub(crate) fn excerpt(text: impl Into<String>) -> String {
     let mut res = text.into();
     if res.len() > MAX_EXCERPT_BYTES {
-        res.truncate(boundary(&res, MAX_EXCERPT_BYTES));
+        res.truncate(floor_char_boundary(&res, MAX_EXCERPT_BYTES));
         res.push('…');
     }
     res
 }
 
-/// The last character boundary at or before `at`.
-pub(crate) fn boundary(text: &str, at: usize) -> usize {
+/// Returns the last character boundary at or before `at`.
+pub(crate) fn floor_char_boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|it| text.is_char_boundary(*it)).unwrap_or_default()
 }
 

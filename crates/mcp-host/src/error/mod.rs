@@ -47,22 +47,22 @@ impl HostError {
         HostError { context_len: context.len(), ..HostError::new(kind, format!("{context}{detail}")) }
     }
 
-    /// The error whose message continues with `opening` after the name of the server. It only says what failed.
+    /// Returns the error whose message continues with `opening` after the name of the server. It only says what failed.
     pub(crate) fn with_opening(self, opening: &str) -> HostError {
         HostError { context_len: self.context_len + opening.len(), ..self }
     }
 
-    /// What happened, without the name of the server and the operation.
+    /// Returns what happened, without the name of the server and the operation.
     pub fn detail(&self) -> &str {
         self.message.get(self.context_len..).unwrap_or(&self.message)
     }
 
-    /// Whether the message begins with the name of the server.
+    /// Returns whether the message begins with the name of the server.
     pub(crate) fn names_server(&self) -> bool {
         self.context_len > 0
     }
 
-    /// The error after a shutdown.
+    /// Returns the error after a shutdown.
     pub(crate) fn shut_down() -> HostError {
         HostError::new(ErrorKind::Connection, "the host was shut down")
     }

@@ -46,7 +46,7 @@ fn remove_stale(folder: &Path, own: &Metadata, now: SystemTime) {
     }
 }
 
-/// Whether the name has our pattern.
+/// Returns whether the name has our pattern.
 fn is_ours(name: &str) -> bool {
     let chance = name.strip_prefix(PREFIX).and_then(|it| it.strip_suffix(SUFFIX));
     chance.is_some_and(|it| it.len() == RANDOM_CHARS && it.bytes().all(|it| it.is_ascii_alphanumeric()))

@@ -48,7 +48,7 @@ impl<T> Drop for CancelOnDrop<T> {
 }
 
 impl BlockingPool {
-    /// A pool with this timeout and limit.
+    /// Creates a pool with this timeout and limit.
     pub(crate) fn new(timeout: Duration, max_running: usize) -> BlockingPool {
         BlockingPool { timeout, max_running, running: Arc::new(()) }
     }

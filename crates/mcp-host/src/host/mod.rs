@@ -41,14 +41,14 @@ use crate::state::server_info_cache::ServerInfoCache;
 use crate::supervisor::clock_jump::ClockMonitor;
 use crate::supervisor::connection_count::ConnectionCounter;
 use crate::supervisor::connector::{Connector, Dialer, SharedState, default_dialer};
-use crate::supervisor::dialog::DialogLifetime;
+use crate::supervisor::dialog::DialogGuard;
 use crate::supervisor::dialog::LeaseSnapshot;
 use crate::supervisor::dialog_end::{DialogEnd, DialogEndCounter};
-use crate::supervisor::held_tasks::HeldTasks;
 use crate::supervisor::instance::CloseLimits;
 use crate::supervisor::machine::{MachineEvent, MachineSettings};
 use crate::supervisor::publishers::{Publishers, Senders};
 use crate::supervisor::task::{SupervisorCommand, SupervisorInputs, SupervisorTask};
+use crate::supervisor::task_registry::TaskRegistry;
 use crate::telemetry::metrics::HostMetrics;
 use options::{CatalogOptions, HostOptions, ProcessOptions, ServerRequestOptions, TelemetryOptions};
 
@@ -111,19 +111,19 @@ impl Host {
             log_levels: LogLevels::new(log_level),
             subscriptions: Arc::default(),
             server_info: ServerInfoCache::default(),
-            tasks: HeldTasks::default(),
+            tasks: TaskRegistry::default(),
             wall_clock: Arc::clone(&wall_clock),
             metrics: HostMetrics::default(),
         });
         let connector = Connector {
             client,
             receipts: receipts.map(ReceiptDirectory::new),
-            older_servers: SseServerCache::default(),
+            sse_servers: SseServerCache::default(),
             authorities: connections.authorities,
             // A command must be Unicode; otherwise the name is looked up like any other.
             own_executable: own_executable.and_then(|it| it.into_os_string().into_string().ok()),
             handlers,
-            declared: declared_capabilities,
+            declared_capabilities,
             eras: connections.eras,
             shared: Arc::clone(&shared),
             dialer,
@@ -132,18 +132,18 @@ impl Host {
             #[cfg(feature = "oauth")]
             logins: connections.logins,
         };
-        let own = match admin_tools {
+        let own_tools = match admin_tools {
             AdminTools::Disabled => Vec::new(),
-            AdminTools::Enabled => vec![admin::catalog_entry()],
+            AdminTools::Enabled => vec![admin::toolset()],
         };
         let senders = Arc::new(Senders::new());
         let (commands, taken) = mpsc::channel(COMMANDS);
         let (overflow, overflowed) = mpsc::unbounded_channel();
         let (updates, config_updates) = mpsc::channel(1);
-        let idle = leases.idle_timeout;
+        let idle_timeout = leases.idle_timeout;
         let lease_clock = Arc::clone(&wall_clock);
         let supervisor_task = SupervisorTask::new(
-            MachineSettings { builtins, supervision, leases, own, approval, tool_budget },
+            MachineSettings { builtins, supervision, leases, own_tools, approval, tool_budget },
             Arc::new(connector),
             Publishers::new(Arc::clone(&senders)),
             ClockMonitor::new(wall_clock),
@@ -160,7 +160,7 @@ impl Host {
             routing_table: senders.routing_table.subscribe(),
             leases: senders.leases.subscribe(),
             commands: commands.clone(),
-            ends: DialogEndCounter::default(),
+            dialog_ends: DialogEndCounter::default(),
             shared,
         };
         let router = Arc::new(CallRouter {
@@ -169,8 +169,8 @@ impl Host {
             spills,
             lease_reports: LeaseReports {
                 leases: senders.leases.subscribe(),
-                reminder: reminder.unwrap_or_else(|| admin::default_reminder(admin_tools)),
-                idle,
+                reminder_text: reminder.unwrap_or_else(|| admin::default_reminder(admin_tools)),
+                idle_timeout,
                 wall_clock: lease_clock,
             },
             admin_tools,
@@ -188,7 +188,7 @@ impl Host {
         let (reply, published) = oneshot::channel();
         // Without a permit the host has shut down or failed: then nothing takes the servers over.
         let Ok(permit) = self.commands.reserve().await else {
-            self.senders.republish_fault(&desired);
+            self.senders.republish_host_failure(&desired);
             return;
         };
         permit.send(SupervisorCommand::Event(Box::new(MachineEvent::Configure(desired)), Some(reply)));
@@ -196,7 +196,7 @@ impl Host {
         let _ = published.await;
     }
 
-    /// The limits on each list of tools.
+    /// Returns the limits on each list of tools.
     pub fn tool_budget(&self) -> ToolBudget {
         self.tool_budget
     }
@@ -224,16 +224,16 @@ impl Host {
 
     /// Waits until no server is [`ServerState::Starting`]: new servers and, after a reload, changed ones.
     /// Restarts of failed servers are not waited for. Cancel-safe.
-    pub async fn ready(&self) {
+    pub async fn wait_until_ready(&self) {
         let mut published = self.subscribe();
         let settled = |it: &Arc<HostSnapshot>| it.servers.iter().all(|it| it.state != ServerState::Starting);
         // A host that has ended starts nothing.
         let _ = published.wait_for(settled).await;
     }
 
-    /// Like [`ready`](Host::ready), for these servers. Returns their statuses in the order of `servers`,
+    /// Like [`wait_until_ready`](Host::wait_until_ready), for these servers. Returns their statuses in the order of `servers`,
     /// without those that are not configured. Cancel-safe.
-    pub async fn wait_for(&self, servers: &[ServerId]) -> Vec<ServerStatus> {
+    pub async fn wait_for_servers(&self, servers: &[ServerId]) -> Vec<ServerStatus> {
         let of = |it: &Arc<HostSnapshot>| -> Vec<ServerStatus> {
             let status = |id: &ServerId| it.servers.iter().find(|it| it.id == id.as_str()).cloned();
             servers.iter().filter_map(status).collect()
@@ -247,7 +247,7 @@ impl Host {
         }
     }
 
-    /// The current snapshot.
+    /// Returns the current snapshot.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
         Arc::clone(&self.senders.snapshot.borrow())
     }
@@ -258,12 +258,12 @@ impl Host {
         self.snapshot().tools_for(provider)
     }
 
-    /// Every new snapshot; a slow receiver gets the latest.
+    /// Returns every new snapshot; a slow receiver gets the latest.
     pub fn subscribe(&self) -> watch::Receiver<Arc<HostSnapshot>> {
         self.senders.snapshot.subscribe()
     }
 
-    /// All events from now on. A slow reader loses the oldest and receives their number.
+    /// Returns all events from now on. A slow reader loses the oldest and receives their number.
     pub fn events(&self) -> NotificationStream<HostEvent> {
         self.senders.events.subscribe()
     }
@@ -338,27 +338,27 @@ impl Host {
     /// Starts a dialog, or returns another handle of a running one. The leases belong to all handles: they are released
     /// when the last handle and the last turn are dropped.
     pub fn dialog(&self, id: DialogId) -> Dialog {
-        self.dialog_of(id, None)
+        self.open_dialog(id, None)
     }
 
     /// Starts a dialog with a caller that answers server requests of its calls and leased servers, also between
     /// calls. A caller of the request's own takes precedence. If several handles of a dialog have callers,
     /// the last one counts.
-    pub fn dialog_with(&self, id: DialogId, caller: Arc<Caller>) -> Dialog {
+    pub fn dialog_with_caller(&self, id: DialogId, caller: Arc<Caller>) -> Dialog {
         let registration = self.router.supervisor().shared.callers.register(id.clone(), caller);
-        self.dialog_of(id, Some(registration))
+        self.open_dialog(id, Some(registration))
     }
 
-    fn dialog_of(&self, id: DialogId, registration: Option<CallerRegistration>) -> Dialog {
+    fn open_dialog(&self, id: DialogId, registration: Option<CallerRegistration>) -> Dialog {
         let (commands, overflow) = (self.commands.clone(), self.overflow.clone());
-        let ends = self.router.supervisor().ends.clone();
+        let ends = self.router.supervisor().dialog_ends.clone();
         ends.add_handle(&id);
         let subjects = Arc::clone(&self.router.supervisor().shared.subjects);
-        let lifetime = DialogLifetime { id, ends, commands, overflow, subjects, _registration: registration };
-        Dialog { router: Arc::clone(&self.router), lifetime: Arc::new(lifetime) }
+        let guard = DialogGuard { id, ends, commands, overflow, subjects, _registration: registration };
+        Dialog { router: Arc::clone(&self.router), guard: Arc::new(guard) }
     }
 
-    /// The current leases, by server and dialog.
+    /// Returns the current leases, by server and dialog.
     pub fn leases(&self) -> Vec<LeaseSnapshot> {
         self.router.lease_reports.snapshots()
     }
@@ -388,7 +388,7 @@ impl Host {
         report_provider_failure(self.router.supervisor(), refusal).await
     }
 
-    /// Why a dialog is stopped; check it before asking the model again. `None`: it is not.
+    /// Returns why a dialog is stopped; check it before asking the model again. `None`: it is not.
     pub fn stop_reason(&self, dialog: &DialogId) -> Option<HostError> {
         self.router.supervisor().stop_reason(dialog)
     }

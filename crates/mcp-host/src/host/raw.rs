@@ -7,8 +7,8 @@ use super::Host;
 use crate::calls::raw_result::{RawResult, RequestFailure};
 use crate::calls::request_options::RequestOptions;
 use crate::calls::route::CatalogVersion;
-use crate::calls::servers::{apply_log_levels, definitions, details, roots_changed};
-use crate::calls::skills::skill_request_raw;
+use crate::calls::servers::{apply_log_levels, notify_roots_changed, server_definitions, server_details};
+use crate::calls::skills::send_skill_request_raw;
 use crate::calls::subscribe::subscribe;
 use crate::calls::tool_call::ToolCall;
 use crate::config::approval::ServerDefinitions;
@@ -55,46 +55,50 @@ impl Host {
 
     /// Sends a request about a task of the server in `options` and returns the raw result. `input` has responses to
     /// the task's requests for input (`tasks/update`).
-    pub async fn task_request_raw(
+    pub async fn send_task_request_raw(
         &self,
         method: Method,
         id: &str,
         input: Option<&RawJson>,
         options: RequestOptions,
     ) -> Result<RawResult, RequestFailure> {
-        self.router.requests.task_request_raw(method, id, input, options).await
+        self.router.requests.send_task_request_raw(method, id, input, options).await
     }
 
     /// Waits for the result of a task of the server in `options`, for at most `options.deadline` or an hour. Dropping
     /// the future leaves the task alone.
-    pub async fn task_result(&self, id: &str, options: RequestOptions) -> Result<RawResult, RequestFailure> {
-        self.router.requests.task_result(id, options).await
+    pub async fn wait_for_task_result(
+        &self,
+        id: &str,
+        options: RequestOptions,
+    ) -> Result<RawResult, RequestFailure> {
+        self.router.requests.wait_for_task_result(id, options).await
     }
 
     /// Sends a request of the skills extension and returns the raw result. `uri` is that of the `SKILL.md` or
     /// the folder, and is routed like that of a resource; without it, the list is that of the server in
     /// `options`. A cursor belongs to the extra parameters.
-    pub async fn skill_request_raw(
+    pub async fn send_skill_request_raw(
         &self,
         method: Method,
         uri: Option<&str>,
         options: RequestOptions,
     ) -> Result<RawResult, RequestFailure> {
-        skill_request_raw(&self.router.requests, method, uri, options).await
+        send_skill_request_raw(&self.router.requests, method, uri, options).await
     }
 
     /// Information about a server that accepts calls; otherwise `None`.
-    pub fn details(&self, server: &ServerId) -> Option<ServerDetails> {
-        details(self.router.supervisor(), server)
+    pub fn server_details(&self, server: &ServerId) -> Option<ServerDetails> {
+        server_details(self.router.supervisor(), server)
     }
 
-    /// The current definitions of a server that accepts calls, shown or hidden; otherwise `None`.
-    pub fn definitions(&self, server: &ServerId) -> Option<ServerDefinitions> {
-        definitions(self.router.supervisor(), server)
+    /// Returns the current definitions of a server that accepts calls, shown or hidden; otherwise `None`.
+    pub fn server_definitions(&self, server: &ServerId) -> Option<ServerDefinitions> {
+        server_definitions(self.router.supervisor(), server)
     }
 
-    /// All server notifications from now on: log messages, changed resources, other notifications. A slow reader
-    /// loses the oldest and receives their number.
+    /// Returns all server notifications from now on: log messages, changed resources, other notifications. A slow
+    /// reader loses the oldest and receives their number.
     pub fn notifications(&self) -> NotificationStream {
         self.router.supervisor().shared.notifications.subscribe()
     }
@@ -132,7 +136,7 @@ impl Host {
 
     /// Notifies the leased servers of a dialog that its roots changed: legacy servers that support it. Modern servers
     /// request roots each time.
-    pub fn roots_changed(&self, dialog: &DialogId) {
-        roots_changed(self.router.supervisor(), dialog);
+    pub fn notify_roots_changed(&self, dialog: &DialogId) {
+        notify_roots_changed(self.router.supervisor(), dialog);
     }
 }

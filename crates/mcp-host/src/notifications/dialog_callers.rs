@@ -31,7 +31,7 @@ impl DialogCallers {
         CallerRegistration { callers: Arc::clone(self), dialog, caller }
     }
 
-    /// The registered caller of `dialog`.
+    /// Returns the registered caller of `dialog`.
     pub(crate) fn caller(&self, dialog: &DialogId) -> Option<Arc<Caller>> {
         let callers = self.0.read();
         callers.get(dialog).cloned()

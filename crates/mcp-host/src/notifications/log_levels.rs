@@ -21,7 +21,7 @@ impl LogLevels {
         LogLevels(RwLock::new(LevelTable { all, single: HashMap::new() }))
     }
 
-    /// The requested level of a server.
+    /// Returns the requested level of a server.
     pub(crate) fn level(&self, server: &ServerId) -> Option<LogLevel> {
         let table = self.0.read();
         table.single.get(server).copied().or(table.all)

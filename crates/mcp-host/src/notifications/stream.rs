@@ -56,7 +56,7 @@ pub struct NotificationStream<T = ServerNotification>(Arc<NotificationQueue<T>>)
 
 /// A notification that can be queued.
 pub(crate) trait QueuedNotification {
-    /// The approximate memory of content from servers; other content is small.
+    /// Returns the approximate memory of content from servers; other content is small.
     fn bytes(&self) -> usize {
         0
     }
@@ -132,7 +132,7 @@ impl<T> Drop for NotificationRouter<T> {
 }
 
 impl<T> NotificationStream<T> {
-    /// The next item; `None` after the host has ended and the queue is empty. Cancel-safe.
+    /// Returns the next item; `None` after the host has ended and the queue is empty. Cancel-safe.
     pub async fn next(&mut self) -> Option<NotificationStreamItem<T>> {
         loop {
             // The only reader. A notification before it waits is stored as a permit.
@@ -145,7 +145,7 @@ impl<T> NotificationStream<T> {
         }
     }
 
-    /// The next item, if one is queued.
+    /// Returns the next item, if one is queued.
     pub fn try_next(&mut self) -> Option<NotificationStreamItem<T>> {
         match self.0.state.lock().next() {
             Poll::Ready(next) => next,

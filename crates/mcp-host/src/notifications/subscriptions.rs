@@ -50,17 +50,17 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// The server of the resource.
+    /// Returns the server of the resource.
     pub fn server(&self) -> &ServerId {
         &self.key.server
     }
 
-    /// The dialog of the instance; `None` for a shared one.
+    /// Returns the dialog of the instance; `None` for a shared one.
     pub fn dialog(&self) -> Option<&DialogId> {
         self.key.dialog.as_ref()
     }
 
-    /// The resource.
+    /// Returns the resource.
     pub fn uri(&self) -> &str {
         &self.uri
     }
@@ -109,7 +109,7 @@ impl Subscriptions {
         Some(Subscription { all: Arc::clone(self), key, uri: uri.to_owned() })
     }
 
-    /// The subscribed resources of an instance.
+    /// Returns the subscribed resources of an instance.
     pub(crate) fn uris(&self, key: &InstanceKey) -> BTreeSet<String> {
         self.table.lock().counts.get(key).map(|it| it.keys().cloned().collect()).unwrap_or_default()
     }

@@ -8,17 +8,17 @@ use std::sync::Arc;
 pub struct DialogId(Arc<str>);
 
 impl DialogId {
-    /// An id chosen by the host. The empty id belongs to calls without a dialog.
+    /// Creates an id chosen by the host. The empty id belongs to calls without a dialog.
     pub fn new(name: impl Into<Arc<str>>) -> DialogId {
         DialogId(name.into())
     }
 
-    /// The owner of leases of calls without a dialog.
+    /// Returns the owner of leases of calls without a dialog.
     pub(crate) fn anonymous() -> DialogId {
         DialogId::new("")
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -21,7 +21,7 @@ pub struct HostEvent {
 }
 
 impl HostEvent {
-    /// An event of a server.
+    /// Creates an event of a server.
     pub fn new(at: SystemTime, server: impl Into<String>, kind: HostEventKind) -> HostEvent {
         HostEvent { at, server: server.into(), kind }
     }

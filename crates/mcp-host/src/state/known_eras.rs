@@ -19,7 +19,7 @@ pub(crate) struct KnownEras(Mutex<HashMap<(ServerId, EndpointHash), Era>>);
 type EndpointHash = u64;
 
 impl KnownEras {
-    /// The last era of a server.
+    /// Returns the last era of a server.
     pub(crate) fn get(&self, id: &ServerId, endpoint: &Endpoint) -> Option<Era> {
         self.0.lock().get(&(id.clone(), endpoint_hash(endpoint))).copied()
     }

@@ -89,7 +89,7 @@ impl Logins {
         Logins(Arc::new(Inner { options, current: Mutex::default() }))
     }
 
-    /// The authorization of a server, shared by its connections. `None` in these cases:
+    /// Returns the authorization of a server, shared by its connections. `None` in these cases:
     ///
     /// - The server is not reached over HTTP.
     /// - It is reached over plain HTTP on another machine, where no token is sent.
@@ -105,8 +105,8 @@ impl Logins {
         self.get_or_create(server, endpoint, authorities).map(|it| it as Arc<dyn Authorization>)
     }
 
-    /// The authorization of one user's connection to a server with token exchange: it exchanges the latest token of
-    /// `subject`, and shares nothing with other connections. `None` as for [`Logins::authorization`].
+    /// Returns the authorization of one user's connection to a server with token exchange: it exchanges the latest
+    /// token of `subject`, and shares nothing with other connections. `None` as for [`Logins::authorization`].
     pub(crate) fn exchange(
         &self,
         server: &ServerId,
@@ -167,7 +167,7 @@ impl Logins {
         Some(new)
     }
 
-    /// The grant of configured credentials. `None` if they cannot be used, which is logged.
+    /// Returns the grant of configured credentials. `None` if they cannot be used, which is logged.
     fn grant(
         &self,
         server: &ServerId,
@@ -206,7 +206,7 @@ impl Logins {
     }
 }
 
-/// The URL and the credentials of a server that may need authorization.
+/// Returns the URL and the credentials of a server that may need authorization.
 fn authorized_url(endpoint: &Endpoint) -> Option<(&Url, Option<&ClientCredentials<Secret>>)> {
     match endpoint {
         Endpoint::Http(it) | Endpoint::Sse(it) => {
@@ -217,7 +217,7 @@ fn authorized_url(endpoint: &Endpoint) -> Option<(&Url, Option<&ClientCredential
     }
 }
 
-/// A grant with configured credentials.
+/// Returns a grant with configured credentials.
 fn unattended_grant(
     credentials: &ClientCredentials<Secret>,
     kind: UnattendedGrantKind,

@@ -50,7 +50,7 @@ pub struct ServerStatus {
 }
 
 impl ServerStatus {
-    /// The status of a server without a connection and without an error.
+    /// Creates the status of a server without a connection and without an error.
     pub fn new(id: impl Into<String>, state: ServerState) -> ServerStatus {
         ServerStatus { id: id.into(), state, era: None, error: None }
     }
@@ -85,7 +85,7 @@ impl ServerState {
 }
 
 impl HostSnapshot {
-    /// The snapshot before the first configuration.
+    /// Creates the snapshot before the first configuration.
     pub(crate) fn empty() -> HostSnapshot {
         HostSnapshot {
             generation: 0,

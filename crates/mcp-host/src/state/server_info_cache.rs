@@ -27,12 +27,12 @@ impl ServerInfoCache {
         self.0.write().insert(server.clone(), info);
     }
 
-    /// The last report of a server.
+    /// Returns the last report of a server.
     pub(crate) fn get(&self, server: &ServerId) -> Option<ServerInfo> {
         self.0.read().get(server).cloned()
     }
 
-    /// Whether a server reported that it has resources.
+    /// Returns whether a server reported that it has resources.
     pub(crate) fn has_resources(&self, server: &ServerId) -> bool {
         self.0.read().get(server).is_some_and(|info| info.capabilities.resources)
     }

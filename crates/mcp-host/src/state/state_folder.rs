@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// A path in the user's state folder, for example `mcp-host/receipts`. `variable` reads an environment variable.
+/// Returns a path in the user's state folder, for example `mcp-host/receipts`. `variable` reads an environment
+/// variable.
 ///
 /// The folder is `XDG_STATE_HOME`, else `.local/state` in `HOME`. A variable that is not an absolute path is
 /// ignored: it would name another folder in each working directory. `None` if neither is one.

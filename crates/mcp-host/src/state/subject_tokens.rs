@@ -17,7 +17,7 @@ pub(crate) type SubjectToken = Mutex<Secret>;
 pub(crate) struct SubjectTokens(RwLock<HashMap<DialogId, Arc<SubjectToken>>>);
 
 impl SubjectTokens {
-    /// The token of a dialog's user, if there is one.
+    /// Returns the token of a dialog's user, if there is one.
     pub(crate) fn get(&self, dialog: &DialogId) -> Option<Arc<SubjectToken>> {
         self.0.read().get(dialog).cloned()
     }

@@ -31,7 +31,7 @@ impl FileTokenStore {
         FileTokenStore { folder: folder.into() }
     }
 
-    /// The path of the file for a grant.
+    /// Returns the path of the file for a grant.
     fn path(&self, resource: &Url, issuer: &str) -> PathBuf {
         self.folder.join(format!("{}-{}.json", short_hash(resource.as_str()), short_hash(issuer)))
     }
@@ -160,7 +160,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// The first 32 hexadecimal digits (128 bits) of the text's hash.
+/// Returns the first 32 hexadecimal digits (128 bits) of the text's hash.
 fn short_hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }

@@ -15,10 +15,10 @@ use tokio::sync::watch;
 
 use crate::supervisor::gate::Gate;
 
-/// How long a shutdown waits for aborted connections.
+/// The time for which a shutdown waits for aborted connections.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The connections of one host.
+/// A counter of the connections of one host.
 #[derive(Clone, Default)]
 pub(crate) struct ConnectionCounter(Arc<CounterState>);
 
@@ -31,7 +31,7 @@ struct CounterState {
 }
 
 impl ConnectionCounter {
-    /// Wraps a dial so that its transports are counted.
+    /// Returns a dial like `dial` whose transports are counted.
     pub(crate) fn wrap(&self, dial: Arc<dyn Dial>) -> Arc<dyn Dial> {
         Arc::new(CountedDial { dial, state: Arc::clone(&self.0) })
     }
@@ -51,6 +51,7 @@ impl ConnectionCounter {
     }
 }
 
+/// A dial whose transports are counted.
 struct CountedDial {
     dial: Arc<dyn Dial>,
     state: Arc<CounterState>,
@@ -93,6 +94,7 @@ impl Dial for CountedDial {
     }
 }
 
+/// A transport that is counted while it runs.
 struct CountedTransport {
     transport: Box<dyn Transport>,
     state: Arc<CounterState>,
@@ -107,7 +109,7 @@ impl Transport for CountedTransport {
         Box::pin(async move {
             let mut abort = state.abort.subscribe();
             let Some(guard) = state.gate.enter() else { return Disconnect::new(DisconnectReason::Stopped) };
-            // On drop the transport is dropped before the guard, and releases what it holds.
+            // On drop the transport is dropped before the guard, so what it holds is released before it is uncounted.
             let ended = tokio::select! {
                 ended = transport.run(link) => ended,
                 _ = abort.wait_for(|it| *it) => Disconnect::new(DisconnectReason::Stopped),

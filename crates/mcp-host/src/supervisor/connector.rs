@@ -1,4 +1,4 @@
-//! Starts servers: from a resolved server to a running instance with its lists, or an error.
+//! Starts of servers: a resolved server becomes a running instance with its lists, or an error.
 
 use std::sync::Arc;
 #[cfg(feature = "oauth")]
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tracing::Instrument;
 use tracing::field::Empty;
 
-use crate::config::approval::about as about_server;
+use crate::config::approval::server_identity;
 use crate::error::HostError;
 use crate::error::excerpt::excerpt;
 use crate::notifications::dialog_callers::{DialogCallers, merge_handlers};
@@ -32,26 +32,26 @@ use crate::state::server_info_cache::ServerInfoCache;
 use crate::state::subject_tokens::SubjectTokens;
 use crate::supervisor::clock_jump::WallClock;
 use crate::supervisor::connection_count::ConnectionCounter;
-use crate::supervisor::held_tasks::HeldTasks;
 use crate::supervisor::instance::{Instance, InstanceParts};
-use crate::supervisor::lists::{ListSnapshot, ListUpdate, enabled_lists, plural};
+use crate::supervisor::lists::{ListSnapshot, ListUpdate, enabled_lists, plural_name};
 use crate::supervisor::machine::StartedInstance;
 use crate::supervisor::server_error::{call_error, server_error};
+use crate::supervisor::task_registry::TaskRegistry;
 use crate::telemetry::metrics::HostMetrics;
 use crate::telemetry::spans;
 
-/// Creates the dial of a server. The default is [`mcp_host_transport::dialer`]; hosts with their own transports, and
-/// tests, pass another.
+/// A function that creates the dial of a server. The default is [`mcp_host_transport::dialer`]; hosts with transports of
+/// their own, and tests, pass another.
 pub type Dialer =
     Arc<dyn Fn(&ResolvedServer, &DialOptions) -> Result<Arc<dyn Dial>, ConnectError> + Send + Sync>;
 
 /// The command that is replaced by the host's own executable.
 const SELF_COMMAND: &str = "mcp-host";
 
-/// How long a server may take to close after a failed start.
+/// The time that a server has to close after a failed start.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What the starts and the calls of a host share.
+/// The state that the starts and the calls of a host share.
 pub(crate) struct SharedState {
     pub(crate) callers: Arc<DialogCallers>,
     pub(crate) subjects: Arc<SubjectTokens>,
@@ -59,23 +59,23 @@ pub(crate) struct SharedState {
     pub(crate) log_levels: LogLevels,
     pub(crate) subscriptions: Arc<Subscriptions>,
     pub(crate) server_info: ServerInfoCache,
-    pub(crate) tasks: HeldTasks<Instance>,
+    pub(crate) tasks: TaskRegistry<Instance>,
     pub(crate) wall_clock: WallClock,
     pub(crate) metrics: HostMetrics,
 }
 
-/// What all starts of a host have in common.
+/// Starts the servers of a host. Its fields are the settings of all starts.
 pub(crate) struct Connector {
     pub(crate) client: ClientInfo,
     pub(crate) receipts: Option<ReceiptDirectory>,
     /// The cache of URLs that support only HTTP with SSE.
-    pub(crate) older_servers: SseServerCache,
+    pub(crate) sse_servers: SseServerCache,
     pub(crate) authorities: Authorities,
     /// The path of the host's executable, which replaces the command `mcp-host`.
     pub(crate) own_executable: Option<String>,
     pub(crate) handlers: Handlers,
-    /// The capabilities declared in a legacy handshake of a shared instance.
-    pub(crate) declared: Option<ClientCapabilities>,
+    /// The capabilities that a legacy handshake of a shared instance declares.
+    pub(crate) declared_capabilities: Option<ClientCapabilities>,
     /// The eras to try.
     pub(crate) eras: Eras,
     pub(crate) shared: Arc<SharedState>,
@@ -91,11 +91,11 @@ pub(crate) struct Connector {
 pub(crate) enum ListSource {
     /// Read them from the server.
     Read,
-    /// Use these.
+    /// Use these lists, and do not read them.
     Known(Arc<ServerLists>),
 }
 
-/// The dialer of mcp-transport.
+/// Returns the dialer of mcp-transport.
 pub(crate) fn default_dialer() -> Dialer {
     Arc::new(|server, options| dialer(&server.endpoint, options))
 }
@@ -130,6 +130,7 @@ impl Connector {
         .await
     }
 
+    /// Does the work of [`Connector::connect`], without its span and metrics.
     async fn connect_and_list(
         &self,
         server: &Arc<ResolvedServer>,
@@ -138,10 +139,10 @@ impl Connector {
     ) -> Result<StartedInstance<Arc<Instance>>, HostError> {
         let ResolvedServer { spec, endpoint: _, config, .. } = &**server;
         let is_of_user = dialog.is_some() && server.endpoint.is_per_user();
-        let failed = |cause: ConnectError| {
-            let is_explained = server.endpoint.is_per_user() && is_unauthorized(&cause);
+        let to_host_error = |cause: ConnectError| {
+            let needs_explanation = server.endpoint.is_per_user() && is_unauthorized(&cause);
             let mut error = connect_error(server, cause);
-            if is_explained {
+            if needs_explanation {
                 explain_authorization(&mut error, dialog.as_ref());
             }
             error
@@ -149,31 +150,31 @@ impl Connector {
         let mut dial_options = DialOptions::default();
         dial_options.limits = spec.limits.clone();
         dial_options.receipts = self.receipts.clone();
-        dial_options.sse_servers = self.older_servers.clone();
+        dial_options.sse_servers = self.sse_servers.clone();
         dial_options.authorities = self.authorities.clone();
         #[cfg(feature = "oauth")]
         {
             dial_options.authorization = self.authorization(server, dialog.as_ref());
         }
         dial_options.extra_secrets = config.iter().cloned().collect();
-        let dial = (self.dialer)(&self.with_own_executable(server), &dial_options).map_err(failed)?;
+        let dial = (self.dialer)(&self.with_own_executable(server), &dial_options).map_err(to_host_error)?;
         let level = self.shared.log_levels.level(&spec.id);
-        let (handlers, declared) = self.handlers_for(dialog.as_ref(), spec.sharing);
+        let (handlers, declared_capabilities) = self.handlers_for(dialog.as_ref(), spec.sharing);
         let mut options = SessionOptions::default();
         options.client = self.client.clone();
         options.limits = spec.limits.clone();
         options.eras = self.eras;
         options.config = config.clone();
         options.handlers = handlers;
-        options.client_capabilities = declared;
+        options.client_capabilities = declared_capabilities;
         options.on_notification = Some(self.notification_sink(spec.id.clone(), dialog.clone()));
         options.log_level = level;
         options.known_era = self.known_eras.get(&spec.id, &server.endpoint);
-        let session = Session::connect(self.connections.wrap(dial), options).await.map_err(failed)?;
-        let listed = match lists {
-            ListSource::Read => self.list(&session, server, session.start_deadline()).await,
+        let session = Session::connect(self.connections.wrap(dial), options).await.map_err(to_host_error)?;
+        let list_snapshot = match lists {
+            ListSource::Read => self.read_lists(&session, server, session.start_deadline()).await,
             ListSource::Known(lists) => {
-                // What a server shows a user is not read into the catalog of all.
+                // The lists of a user's instance are not read, because they may not be those of other users.
                 let changes = match is_of_user {
                     true => *session.list_changes().borrow(),
                     false => changes_to_reread(&session),
@@ -181,10 +182,10 @@ impl Connector {
                 Ok(ListSnapshot { lists, ..ListSnapshot::empty(changes) })
             }
         };
-        match listed {
-            Ok(mut listed) => {
+        match list_snapshot {
+            Ok(mut list_snapshot) => {
                 let era = session.era();
-                listed.about = about_server(&session.server());
+                list_snapshot.identity = server_identity(&session.server());
                 if !is_of_user {
                     self.shared.server_info.insert(&spec.id, session.server());
                 }
@@ -194,7 +195,7 @@ impl Connector {
                 let created = (self.shared.wall_clock)();
                 let parts =
                     InstanceParts { session, server, process, created, gauge, current_level: level, dialog };
-                Ok(StartedInstance { instance: Arc::new(Instance::new(parts)), era, listed })
+                Ok(StartedInstance { instance: Arc::new(Instance::new(parts)), era, list_snapshot })
             }
             Err(mut error) => {
                 let ended = session.close(CLOSE_TIMEOUT).await;
@@ -207,8 +208,8 @@ impl Connector {
         }
     }
 
-    /// The authorization of an instance. If the server is one per user, that of a dialog exchanges its user's
-    /// token, and the one without a dialog, which lists the tools, has a token of the host.
+    /// Returns the authorization of an instance. For a server with token exchange, the instance of a dialog exchanges the
+    /// token of its user, and the instance without a dialog, which lists the tools, has a token of the host.
     #[cfg(feature = "oauth")]
     fn authorization(
         &self,
@@ -226,8 +227,8 @@ impl Connector {
         }
     }
 
-    /// Handlers and capabilities for an instance. A leased instance uses those of its dialog; a shared one may serve
-    /// any caller.
+    /// Returns the handlers and the declared capabilities of an instance. A leased instance has those of its dialog's
+    /// caller; a shared one has those of the host.
     fn handlers_for(
         &self,
         dialog: Option<&DialogId>,
@@ -235,9 +236,9 @@ impl Connector {
     ) -> (Handlers, Option<ClientCapabilities>) {
         match dialog.and_then(|it| self.shared.callers.caller(it)) {
             Some(caller) => (merge_handlers(&caller.handlers, &self.handlers), caller.capabilities.clone()),
-            // Roots of one caller must reach no other one. They are declared nevertheless where a request for
-            // them leads to an instance per dialog.
-            None => match (&self.declared, &self.handlers.roots) {
+            // A shared instance must not receive the roots of one caller. It declares roots if a request for them
+            // leads to an instance per dialog.
+            None => match (&self.declared_capabilities, &self.handlers.roots) {
                 (Some(declared), None) => {
                     let (roots, declared) = match sharing {
                         Sharing::Shared => (NoRoots::Refused, declared.without("roots")),
@@ -252,7 +253,7 @@ impl Connector {
         }
     }
 
-    /// Publishes the notifications of an instance.
+    /// Returns a function that publishes the notifications of an instance.
     fn notification_sink(&self, server: ServerId, dialog: Option<DialogId>) -> OnSessionNotification {
         let shared = Arc::clone(&self.shared);
         Arc::new(move |SessionNotification { event, caller: owner, .. }| {
@@ -272,72 +273,77 @@ impl Connector {
         }
         let InstanceKey { server, dialog } = instance.key();
         for uri in instance.sync_subscriptions(&self.shared.subscriptions).await {
-            // Changes between two instances were not reported.
+            // Changes since the end of the previous instance were not reported.
             let event = mcp_host_transport::ServerEvent::ResourceUpdated { uri };
             let (server, dialog) = (server.clone(), dialog.clone());
             self.shared.notifications.publish(|| ServerNotification { server, dialog, owner: None, event });
         }
     }
 
-    /// Reads the lists for the first time. Without its tools a server cannot be used; prompts and resources that
-    /// cannot be listed are a problem and are retried.
-    async fn list(
+    /// Reads the lists of a new instance. Fails if its tools cannot be listed. A failure of another list is a problem of
+    /// the server, and the read is retried later.
+    async fn read_lists(
         &self,
         session: &Session,
         server: &ResolvedServer,
         deadline: Instant,
     ) -> Result<ListSnapshot, HostError> {
         let kinds = enabled_lists(server);
-        // Taken before the lists are read: later changes cause another read.
+        // Taken before the lists are read, so that later changes cause another read.
         let seen = *session.list_changes().borrow();
         // Boxed, because all servers start at once and each start would hold three lists on its future.
-        let read = |kind| {
+        let read_if_enabled = |kind| {
             let is_enabled = kinds.contains(&kind);
             async move {
-                let read = || Box::pin(read_within(session, server, kind, deadline, &self.shared.metrics));
+                let read =
+                    || Box::pin(read_list_within(session, server, kind, deadline, &self.shared.metrics));
                 if is_enabled { Some(read().await) } else { None }
             }
         };
-        let (tools, prompts, resources) =
-            tokio::join!(read(ListKind::Tool), read(ListKind::Prompt), read(ListKind::Resource));
+        let (tools, prompts, resources) = tokio::join!(
+            read_if_enabled(ListKind::Tool),
+            read_if_enabled(ListKind::Prompt),
+            read_if_enabled(ListKind::Resource)
+        );
         if let Some(ListUpdate::Failed(ListKind::Tool, error)) = tools {
             return Err(error);
         }
-        let read = [tools, prompts, resources].into_iter().flatten();
-        Ok(read.fold(ListSnapshot::empty(seen), ListSnapshot::updated).finish_read(&kinds, Instant::now()))
+        let updates = [tools, prompts, resources].into_iter().flatten();
+        let list_snapshot = updates.fold(ListSnapshot::empty(seen), ListSnapshot::with_update);
+        Ok(list_snapshot.finish_read(&kinds, Instant::now()))
     }
 
-    /// Replaces the command `mcp-host` by the own executable.
+    /// Returns the server, with the command `mcp-host` replaced by the path of the host's executable.
     fn with_own_executable(&self, server: &ResolvedServer) -> ResolvedServer {
-        let mut res = server.clone();
-        if let (Endpoint::Stdio(endpoint), Some(own)) = (&mut res.endpoint, &self.own_executable)
+        let mut server = server.clone();
+        if let (Endpoint::Stdio(endpoint), Some(own)) = (&mut server.endpoint, &self.own_executable)
             && endpoint.command == SELF_COMMAND
         {
             endpoint.command.clone_from(own);
         }
-        res
+        server
     }
 }
 
-/// The changes that a server with known lists has announced. A modern server reports changes only once its stream is
-/// open, after the first call may start: its lists are read again in the background so that none is missed.
+/// Returns the changes that the known lists of a new instance include. A modern server announces changes only while its
+/// stream is open, so for such a server the counts are older than the current ones: its lists are read again.
 fn changes_to_reread(session: &Session) -> ListChangeCounts {
     let now = *session.list_changes().borrow();
-    let before = |it: u64| it.wrapping_sub(1);
+    let previous = |count: u64| count.wrapping_sub(1);
     match session.era() {
         Era::Legacy => now,
         Era::Modern => {
             let mut counts = ListChangeCounts::default();
-            counts.tools = before(now.tools);
-            counts.prompts = before(now.prompts);
-            counts.resources = before(now.resources);
+            counts.tools = previous(now.tools);
+            counts.prompts = previous(now.prompts);
+            counts.resources = previous(now.resources);
             counts
         }
     }
 }
 
-/// Reads one list until `deadline`.
-pub(crate) async fn read_within(
+/// Reads one list, at most until `deadline`.
+pub(crate) async fn read_list_within(
     session: &Session,
     server: &ResolvedServer,
     kind: ListKind,
@@ -355,19 +361,20 @@ pub(crate) async fn read_within(
     );
     async {
         let (guard, begun) = (spans::SpanGuard::begin(), Instant::now());
-        let fresh = match tokio::time::timeout_at(deadline, read(session, kind)).await {
-            Ok(Ok(fresh)) => fresh,
+        let update = match tokio::time::timeout_at(deadline, read_list(session, kind)).await {
+            Ok(Ok(update)) => update,
             Ok(Err(error)) => ListUpdate::Failed(kind, call_error(server, &error)),
             Err(_) => ListUpdate::Failed(kind, list_timeout(server, kind, begun.elapsed())),
         };
-        spans::record_list(metrics, server.spec.id.as_str(), fresh.size(), guard);
-        fresh
+        spans::record_list(metrics, server.spec.id.as_str(), update.size(), guard);
+        update
     }
     .instrument(span)
     .await
 }
 
-async fn read(session: &Session, kind: ListKind) -> Result<ListUpdate, CallError> {
+/// Requests one list with all its pages.
+async fn read_list(session: &Session, kind: ListKind) -> Result<ListUpdate, CallError> {
     Ok(match kind {
         ListKind::Tool => ListUpdate::Tools(session.list_tools().await?),
         ListKind::Prompt => ListUpdate::Prompts(session.list_prompts().await?),
@@ -387,7 +394,7 @@ async fn read(session: &Session, kind: ListKind) -> Result<ListUpdate, CallError
     })
 }
 
-/// The error of a failed connection (HD-116, HD-FR021), with the server's name and command or URL.
+/// Returns the error of a failed connection (HD-116, HD-FR021), with the server's name and command or URL.
 fn connect_error(server: &ResolvedServer, error: ConnectError) -> HostError {
     let failure = server_error(server, error.kind(), &error).with_opening(error.message_opening());
     HostError { help: error.help(), connect_error: Some(Arc::new(error)), ..failure }
@@ -397,8 +404,8 @@ fn is_unauthorized(error: &ConnectError) -> bool {
     matches!(error, ConnectError::Refused(refused) if matches!(refused.status(), Some(401 | 403)))
 }
 
-/// Completes the error of a server with token exchange that is not authorized. The advice to use another
-/// header does not apply; the message of an exchange has its own.
+/// Completes the error of a server with token exchange that refuses the token. Removes the help, which is about
+/// configured headers.
 fn explain_authorization(error: &mut HostError, dialog: Option<&DialogId>) {
     error.help = None;
     if dialog.is_none() {
@@ -409,10 +416,11 @@ fn explain_authorization(error: &mut HostError, dialog: Option<&DialogId>) {
     }
 }
 
+/// Returns the error of a list that was not read in time.
 fn list_timeout(server: &ResolvedServer, kind: ListKind, after: Duration) -> HostError {
     let Limits { startup, .. } = &server.spec.limits;
     let help =
         format!("increase its start-up limit of {} s if the server is only slow", startup.as_secs_f64());
-    let what = format!("it did not list its {} within {:.1} s", plural(kind), after.as_secs_f64());
-    HostError { help: Some(help), ..server_error(server, ErrorKind::Timeout, what) }
+    let message = format!("it did not list its {} within {:.1} s", plural_name(kind), after.as_secs_f64());
+    HostError { help: Some(help), ..server_error(server, ErrorKind::Timeout, message) }
 }

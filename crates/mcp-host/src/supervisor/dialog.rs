@@ -1,4 +1,4 @@
-//! Leases of dialogs as a user of the host sees them: snapshots, reminders, and the guard of a dialog.
+//! Public snapshots of leases, reminders for models, and the guard of a dialog.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -27,7 +27,7 @@ pub struct LeaseSnapshot {
     pub started: SystemTime,
     /// The start or end of the last call; `None` before the first.
     pub last_used: Option<SystemTime>,
-    /// When the lease ends without further calls; `None` for never, or while a call runs or a generation pins it.
+    /// The time at which the lease ends without further calls. `None`: never, or a call or a pinned generation uses it.
     pub expires: Option<SystemTime>,
 }
 
@@ -41,25 +41,25 @@ pub struct Reminder {
     pub text: String,
 }
 
-/// Returns the text of a reminder.
+/// A function that returns the text of a reminder.
 pub type ReminderText = Arc<dyn Fn(&ServerId, &DialogId) -> String + Send + Sync>;
 
-/// Guard of a dialog. Dropping the last one of a dialog queues its end.
-pub(crate) struct DialogLifetime {
+/// A guard of a running dialog. Dropping the last guard of a dialog queues the end of the dialog.
+pub(crate) struct DialogGuard {
     pub(crate) id: DialogId,
     pub(crate) ends: DialogEndCounter,
-    /// The end is queued after the earlier requests of the dialog.
+    /// The queue for the end of the dialog, which has the earlier requests of the dialog before it.
     pub(crate) commands: mpsc::Sender<SupervisorCommand>,
-    /// Used when that queue is full. The end is then handled after all queued requests, including those of a new
-    /// dialog with the same id.
+    /// The queue for the end while `commands` is full. The end is then handled after all queued commands, including those
+    /// of a new dialog with the same id.
     pub(crate) overflow: mpsc::UnboundedSender<DialogEnd>,
-    /// Has the access token of its user.
+    /// The store that has the access token of its user.
     pub(crate) subjects: Arc<SubjectTokens>,
     /// The registration of its caller.
     pub(crate) _registration: Option<CallerRegistration>,
 }
 
-impl Drop for DialogLifetime {
+impl Drop for DialogGuard {
     fn drop(&mut self) {
         let Some(number) = self.ends.remove_handle(&self.id) else { return };
         self.subjects.remove(&self.id);

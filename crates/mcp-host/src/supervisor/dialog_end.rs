@@ -1,4 +1,4 @@
-//! The end of a dialog, and the order of the ends of dialogs.
+//! Ends of dialogs, and their order among the requests of dialogs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::state::dialog_id::DialogId;
 pub(crate) struct DialogEnd {
     /// The dialog.
     pub(crate) dialog: DialogId,
-    /// The number of earlier ends. Requests that saw at most this many belong to the dialog.
+    /// The number of ends before this one. A request belongs to this dialog if at most so many had happened before it.
     pub(crate) number: u64,
 }
 
-/// Counts the ended dialogs. Comparing the counts shows whether a request precedes the end of a dialog.
+/// A counter of ended dialogs. The count at a request shows whether the request precedes the end of a dialog.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DialogEndCounter(Arc<DialogCounts>);
 
@@ -29,7 +29,7 @@ struct DialogCounts {
 }
 
 impl DialogEndCounter {
-    /// The number of ends before now.
+    /// Returns the number of ends so far.
     pub(crate) fn current(&self) -> u64 {
         self.0.ends.load(Ordering::SeqCst)
     }
@@ -39,7 +39,7 @@ impl DialogEndCounter {
         *self.0.handles.lock().entry(dialog.clone()).or_default() += 1;
     }
 
-    /// Uncounts a handle. If it was the last one, counts an end and returns the number of earlier ends.
+    /// Removes a handle of a dialog. If it was the last one, counts an end, and returns the number of ends before it.
     pub(super) fn remove_handle(&self, dialog: &DialogId) -> Option<u64> {
         let mut handles = self.0.handles.lock();
         let count = handles.get_mut(dialog)?;

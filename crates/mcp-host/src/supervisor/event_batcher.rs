@@ -1,8 +1,8 @@
-//! Batches the results of starts, so that they are published together.
+//! Batching of the results of starts, so that they are published together.
 //!
-//! Servers that start together become ready one after the other. Each publication builds a catalog, whose cost
-//! depends on all servers. Therefore results of starts wait briefly for each other. Other events do not wait, nor
-//! do the first and the last result, nor that of a leased start, because a call waits for it.
+//! Each publication builds a catalog, whose cost depends on all servers. Therefore the results of servers that start at
+//! the same time wait briefly for each other. The first and the last result do not wait, nor does that of a leased start,
+//! for which a call waits, nor do other events.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ const BATCH_WINDOW: Duration = Duration::from_millis(4);
 /// The pending events, in order.
 pub(crate) struct EventBatcher<I> {
     events: Vec<MachineEvent<I>>,
-    /// When a result of a start was last taken.
-    last: Option<Instant>,
+    /// The time at which a result of a start was last taken.
+    last_result: Option<Instant>,
 }
 
 impl<I> EventBatcher<I> {
     /// Creates a batcher without events.
     pub(crate) fn new() -> EventBatcher<I> {
-        EventBatcher { events: Vec::new(), last: None }
+        EventBatcher { events: Vec::new(), last_result: None }
     }
 
     /// Adds events.
@@ -31,29 +31,31 @@ impl<I> EventBatcher<I> {
         self.events.extend(events);
     }
 
-    /// Whether all pending events can still wait for the results of other starts.
+    /// Returns whether all pending events can still wait for the results of other starts.
     pub(crate) fn should_wait(&self, is_leased: impl Fn(&StartTicket) -> bool, now: Instant) -> bool {
-        let start = |it: &MachineEvent<I>| start_ticket(it).is_some_and(|it| !is_leased(it));
-        self.due().is_some_and(|it| now < it) && self.events.iter().all(start)
+        let can_wait = |event: &MachineEvent<I>| start_ticket(event).is_some_and(|ticket| !is_leased(ticket));
+        self.due().is_some_and(|due| now < due) && self.events.iter().all(can_wait)
     }
 
-    /// When the wait ends; `None` if there are no events or no result was taken before.
+    /// Returns the time at which the wait ends; `None` if there are no events, or no result was taken before.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.last.filter(|_| !self.events.is_empty()).map(|it| it + BATCH_WINDOW)
+        self.last_result.filter(|_| !self.events.is_empty()).map(|last| last + BATCH_WINDOW)
     }
 
     /// Takes all events.
     pub(crate) fn take(&mut self, now: Instant) -> Vec<MachineEvent<I>> {
         if self.events.iter().any(|it| start_ticket(it).is_some()) {
-            self.last = Some(now);
+            self.last_result = Some(now);
         }
         std::mem::take(&mut self.events)
     }
 }
 
-/// The start whose result this event is.
+/// Returns the ticket of the start whose result this event is.
 fn start_ticket<I>(event: &MachineEvent<I>) -> Option<&StartTicket> {
-    let (MachineEvent::Ready(ticket, _) | MachineEvent::StartFailed(ticket, _)) = event else { return None };
+    let (MachineEvent::Started(ticket, _) | MachineEvent::StartFailed(ticket, _)) = event else {
+        return None;
+    };
     Some(ticket)
 }
 

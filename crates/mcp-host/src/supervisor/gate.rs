@@ -1,7 +1,7 @@
 //! The gate of an instance. It counts running calls and pins, and refuses new calls when the instance is to be
 //! closed.
 //!
-//! A pin reserves the instance for the calls of a pinned generation. Of calls, a retired gate accepts only these; a
+//! A pin reserves the instance for the calls of a pinned generation. A retired gate accepts only pinned calls, and a
 //! sealed gate accepts none. Requests about tasks enter until the gate is closed. The state is one atomic number, so
 //! no call can enter between retiring and the check that no calls run.
 
@@ -37,22 +37,22 @@ pub(crate) struct Gate {
 pub(crate) struct GateGuard(Arc<Gate>);
 
 impl Gate {
-    /// Enters a call; `None` if the gate is retired or sealed.
+    /// Lets a call enter. Returns `None` if the gate is retired or sealed.
     pub(crate) fn enter(self: &Arc<Gate>) -> Option<GateGuard> {
         self.try_add(1, RETIRED | SEALED).then(|| GateGuard(Arc::clone(self)))
     }
 
-    /// Enters a pinned call, also if the gate is retired; `None` if it is sealed.
+    /// Lets a pinned call enter, also if the gate is retired. Returns `None` if it is sealed.
     pub(crate) fn enter_pinned(self: &Arc<Gate>) -> Option<GateGuard> {
         self.try_add(1, SEALED).then(|| GateGuard(Arc::clone(self)))
     }
 
-    /// Enters a request about a task, also if the gate is sealed; `None` if it is closed.
+    /// Lets a request about a task enter, also if the gate is sealed. Returns `None` if it is closed.
     pub(crate) fn enter_for_task(self: &Arc<Gate>) -> Option<GateGuard> {
         self.try_add(1, CLOSED).then(|| GateGuard(Arc::clone(self)))
     }
 
-    /// Pins the gate until [`Gate::unpin`]; false if it is retired.
+    /// Pins the gate until [`Gate::unpin`]. Returns false if it is retired.
     pub(crate) fn pin(&self) -> bool {
         self.try_add(PIN, RETIRED | SEALED)
     }
@@ -80,22 +80,22 @@ impl Gate {
         self.drained.notify_waiters();
     }
 
-    /// Whether calls may enter.
+    /// Returns whether calls may enter.
     pub(crate) fn is_open(&self) -> bool {
         self.state.load(Ordering::Acquire) & RETIRED == 0
     }
 
-    /// Whether calls are running.
+    /// Returns whether calls are running.
     pub(crate) fn is_busy(&self) -> bool {
         self.state.load(Ordering::Acquire) & (PIN - 1) != 0
     }
 
-    /// Whether calls are running or pins exist.
+    /// Returns whether calls are running or pins exist.
     pub(crate) fn is_in_use(&self) -> bool {
         self.state.load(Ordering::Acquire) & !FLAGS != 0
     }
 
-    /// Whether all calls are refused.
+    /// Returns whether all calls are refused.
     pub(crate) fn is_sealed(&self) -> bool {
         self.state.load(Ordering::Acquire) & SEALED != 0
     }
@@ -116,10 +116,10 @@ impl Gate {
         }
     }
 
-    /// Adds to the state; false if it has one of the flags.
+    /// Adds to the state. Returns false, and adds nothing, if the state has one of the flags.
     fn try_add(&self, count: u64, refused_flags: u64) -> bool {
-        let enter = |state| (state & refused_flags == 0).then_some(state + count);
-        self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, enter).is_ok()
+        let add = |state| (state & refused_flags == 0).then_some(state + count);
+        self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, add).is_ok()
     }
 
     fn subtract(&self, count: u64) {
@@ -144,8 +144,9 @@ mod tests {
 
     use super::*;
 
-    /// Steps: `in`, `pinned-in` and `task-in` (enter or refused), `out` (the first leaves), `pin`, `unpin`, `retire`,
-    /// `seal`, `close`, `wait` (is it drained?).
+    /// Runs steps: `in`, `pinned-in` and `task-in` let a call enter, `out` ends the first one; `pin`, `unpin`, `retire`,
+    /// `seal`, `close`; `wait` polls whether the gate is drained (`empty`) or not (`waits`). `refused` is a call or pin
+    /// that may not enter.
     #[track_caller]
     fn check(steps: &str, want: &str) {
         let gate = Arc::new(Gate::default());
@@ -212,7 +213,7 @@ mod tests {
         check("pin close pinned-in in wait", "refused refused empty");
     }
 
-    /// Two callers, one of them pinned, and a task that retires and seals the gate.
+    /// The steps of three callers, one of them pinned, and of a task that retires and seals the gate.
     const ACTORS: [&[&str]; 4] =
         [&["in", "out"], &["in", "out"], &["pin", "pinned-in", "out", "unpin"], &["retire", "seal"]];
 
@@ -226,7 +227,7 @@ mod tests {
     }
 
     /// Runs the steps in this order. The waiter polls only after a wake-up.
-    fn play(order: &[usize]) {
+    fn run_steps(order: &[usize]) {
         let gate = Arc::new(Gate::default());
         let woken = Arc::new(Woken(true.into()));
         let waker = Waker::from(Arc::clone(&woken));
@@ -280,7 +281,7 @@ mod tests {
         }
         // 10! orders, without those that reorder the steps of one actor.
         assert_eq!(orders.len(), 3_628_800 / (2 * 2 * 24 * 2));
-        orders.iter().for_each(|it| play(it));
+        orders.iter().for_each(|it| run_steps(it));
     }
 
     #[test]

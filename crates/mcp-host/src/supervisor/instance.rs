@@ -1,4 +1,4 @@
-//! A running instance: its session and its gate.
+//! A running instance of a server.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,32 +17,32 @@ use crate::notifications::log_levels::LogLevels;
 use crate::notifications::subscriptions::{InstanceKey, Subscriptions};
 use crate::state::dialog_id::DialogId;
 use crate::supervisor::gate::Gate;
-use crate::supervisor::held_tasks::HeldTasks;
 use crate::supervisor::machine::{DrainMode, saturating_after};
 use crate::supervisor::server_error::call_error;
+use crate::supervisor::task_registry::TaskRegistry;
 use crate::telemetry::metrics::ConnectionGauge;
 
-/// How long a check whether the server is up may take.
+/// The timeout of a check whether the server is up.
 const OUTAGE_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The minimum time a server gets to close.
+/// The minimum time that a server has to close.
 const MIN_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The time limits for closing instances.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CloseLimits {
-    /// How long calls and pins may use an instance that was replaced or stopped.
+    /// The time for which calls and pins may use an instance that was replaced or stopped.
     pub(crate) drain: Duration,
-    /// How long a server may take to close, and how long calls may run after a shutdown began.
+    /// The time that a server has to close, and that calls have after a shutdown began.
     pub(crate) grace: Duration,
 }
 
 /// The instance type of the state machine.
 pub(crate) type InstanceRef = Arc<Instance>;
 
-/// A connection with its calls.
+/// A running instance: a session with a server, and the gate of its calls.
 pub(crate) struct Instance {
-    /// Counts calls and pins.
+    /// Counts and refuses calls and pins.
     pub(crate) gate: Arc<Gate>,
     /// The session.
     pub(crate) session: Session,
@@ -53,17 +53,17 @@ pub(crate) struct Instance {
     /// Milliseconds from creation to the start or end of the last call; 0 before the first.
     last_used_ms: AtomicU64,
     process: ProcessIdCell,
-    /// Counts the open connection.
+    /// Counts the connection in the metrics until it is closed.
     gauge: Mutex<Option<ConnectionGauge>>,
-    /// The log level last sent. The lock is held while another is sent.
+    /// The log level that was last sent. The lock is held while another one is sent.
     current_level: tokio::sync::Mutex<Option<LogLevel>>,
-    /// The dialog that leases it.
+    /// The dialog that leases it; `None` for a shared instance.
     dialog: Option<DialogId>,
-    /// The subscribed resources. The lock is held while they change.
+    /// The URIs of the subscribed resources. The lock is held while they change.
     subscribed: tokio::sync::Mutex<BTreeSet<String>>,
     /// Whether the first server request was reported.
     has_reported_request: AtomicBool,
-    /// The number of suspicions of the session that were checked.
+    /// The number of suspicions of an outage, as the session counts them, that were checked.
     checked_suspicions: AtomicU64,
 }
 
@@ -98,9 +98,9 @@ impl Instance {
         }
     }
 
-    /// The method of the first server request, once. Pending for a leased instance, whose requests have one owner.
-    /// Cancel-safe.
-    pub(crate) async fn first_server_request(&self) -> Method {
+    /// Waits for the first server request and returns its method. Later calls wait forever, as do those for a leased
+    /// instance, whose requests have one owner. Cancel-safe.
+    pub(crate) async fn wait_for_server_request(&self) -> Method {
         let mut first = self.session.first_server_request();
         if self.dialog.is_none()
             && let Ok(method) = first.wait_for(Option::is_some).await.map(|it| *it)
@@ -118,32 +118,32 @@ impl Instance {
         self.last_used_ms.fetch_max(u64::try_from(after).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// The idle time's start; `None` while calls run or pins exist.
+    /// Returns the beginning of the idle time; `None` while calls run or pins exist.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         (!self.gate.is_in_use()).then(|| self.created.0 + self.last_used().unwrap_or_default())
     }
 
-    /// The time from creation to the last call.
+    /// Returns the time from the creation to the start or end of the last call, if there was one.
     pub(crate) fn last_used(&self) -> Option<Duration> {
         Some(self.last_used_ms.load(Ordering::Relaxed)).filter(|it| *it != 0).map(Duration::from_millis)
     }
 
-    /// The creation time.
-    pub(crate) fn started(&self) -> SystemTime {
+    /// Returns the creation time.
+    pub(crate) fn created_at(&self) -> SystemTime {
         self.created.1
     }
 
-    /// The process id.
+    /// Returns the process id of a stdio server.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.process.id()
     }
 
-    /// The server.
+    /// Returns the server with its current limits.
     pub(crate) fn server(&self) -> Arc<ResolvedServer> {
         Arc::clone(&self.server.read())
     }
 
-    /// Applies the limits of `server`.
+    /// Applies the limits of `server`, which is the same server with other settings.
     pub(crate) fn set_limits(&self, server: Arc<ResolvedServer>) {
         self.session.set_limits(server.spec.limits.clone());
         *self.server.write() = server;
@@ -163,12 +163,12 @@ impl Instance {
         Ok(())
     }
 
-    /// Whether requests of this dialog may use it. A shared instance serves all.
-    pub(crate) fn serves(&self, dialog: &DialogId) -> bool {
+    /// Returns whether requests of this dialog may use it. All dialogs may use a shared instance.
+    pub(crate) fn is_usable_by(&self, dialog: &DialogId) -> bool {
         self.dialog.as_ref().is_none_or(|own| own == dialog)
     }
 
-    /// Its key for subscriptions.
+    /// Returns its key for subscriptions.
     pub(crate) fn key(&self) -> InstanceKey {
         InstanceKey { server: self.server().spec.id.clone(), dialog: self.dialog.clone() }
     }
@@ -183,35 +183,36 @@ impl Instance {
         Ok(())
     }
 
-    /// Subscribes to exactly the requested resources. Returns the new ones, which may have changed meanwhile.
-    pub(crate) async fn sync_subscriptions(&self, all: &Subscriptions) -> Vec<String> {
+    /// Subscribes to the requested resources, and unsubscribes from others. Returns the newly subscribed ones, which may
+    /// have changed before.
+    pub(crate) async fn sync_subscriptions(&self, requested: &Subscriptions) -> Vec<String> {
         let mut subscribed = self.subscribed.lock().await;
-        // Read under the lock, like levels.
-        let wanted = all.uris(&self.key());
-        let mut res = Vec::new();
-        for uri in wanted.difference(&subscribed.clone()) {
+        // Read under the lock, like log levels.
+        let requested = requested.uris(&self.key());
+        let mut added = Vec::new();
+        for uri in requested.difference(&subscribed.clone()) {
             match self.session.subscribe_resource(uri).await {
                 Ok(()) => {
                     subscribed.insert(uri.clone());
-                    res.push(uri.clone());
+                    added.push(uri.clone());
                 }
                 Err(error) => {
                     tracing::warn!(%error, server = %self.server().spec.id, "the subscription failed")
                 }
             }
         }
-        for uri in subscribed.clone().difference(&wanted) {
+        for uri in subscribed.clone().difference(&requested) {
             subscribed.remove(uri);
             if let Err(error) = self.session.unsubscribe_resource(uri).await {
                 tracing::debug!(%error, server = %self.server().spec.id, "the unsubscription failed");
             }
         }
-        res
+        added
     }
 
     /// Waits until a request fails in a way that suggests an outage, and a check fails in such a way too. Returns the
     /// error of the check. Any response to the check means that the server is up. Cancel-safe.
-    pub(crate) async fn outage(&self) -> CallError {
+    pub(crate) async fn wait_for_outage(&self) -> CallError {
         let mut suspicions = self.session.suspicions();
         loop {
             let checked = self.checked_suspicions.load(Ordering::Relaxed);
@@ -230,32 +231,32 @@ impl Instance {
         }
     }
 
-    /// Pings twice and returns the second error. A busy instance is not pinged, because many servers do not answer
-    /// during a call. Any response counts.
-    pub(crate) async fn ping(&self, within: Duration) -> Result<(), HostError> {
-        let options = || CallOptions::with_timeout(within);
-        let mut last = Ok(());
+    /// Pings the server, and once more if there is no response. Fails with the second error. Any response is a success. A
+    /// busy instance is not pinged, because many servers do not respond during a call.
+    pub(crate) async fn ping(&self, timeout: Duration) -> Result<(), HostError> {
+        let options = || CallOptions::with_timeout(timeout);
+        let mut outcome = Ok(());
         for _ in 0..2 {
             if self.gate.is_busy() || self.session.era() == Era::Modern {
                 return Ok(());
             }
-            let answer =
+            let response =
                 self.session.request_raw(Method::Ping, None, &RawJson::empty_object(), options()).await;
-            last = match answer {
+            outcome = match response {
                 Err(CallError::Refused(refused)) if refused.status().is_some() => Ok(()),
                 Err(error) if error.kind().is_a(ErrorKind::Connection) => {
                     Err(call_error(&self.server(), &error))
                 }
                 Ok(_) | Err(_) => Ok(()),
             };
-            if last.is_ok() {
+            if outcome.is_ok() {
                 break;
             }
         }
-        last
+        outcome
     }
 
-    /// Refuses calls according to `drain`.
+    /// Refuses calls, except those for which `drain` waits.
     pub(crate) fn close_gate(&self, drain: DrainMode) {
         match drain {
             DrainMode::CallsAndPins | DrainMode::CallsPinsAndTasks => self.gate.retire(),
@@ -264,13 +265,13 @@ impl Instance {
         }
     }
 
-    /// Waits for running calls and `tasks` according to `drain`, then closes the connection. The gate refuses calls
-    /// already. The wait ends at `shutdown` once that is set.
+    /// Waits for running calls and `tasks` according to `drain`, then closes the connection. Call
+    /// [`Instance::close_gate`] before. Once `shutdown` is set, the wait ends at that time.
     pub(crate) async fn drain_and_close(
         self: &Arc<Instance>,
         drain: DrainMode,
         limits: CloseLimits,
-        tasks: &HeldTasks<Instance>,
+        tasks: &TaskRegistry<Instance>,
         mut shutdown: watch::Receiver<Option<Instant>>,
     ) {
         let (is_limited, waits_for_tasks) = match drain {
@@ -295,7 +296,7 @@ impl Instance {
                     limits.drain
                 );
             }
-            // Pins neither delay a shutdown nor keep a lost connection.
+            // Pins delay neither a shutdown nor the end of a lost connection.
             Ok(Some(at)) = async { shutdown.wait_for(Option::is_some).await.map(|it| *it) } => {
                 self.gate.close();
                 let _ = tokio::time::timeout_at(at, self.gate.wait_drained()).await;
@@ -306,9 +307,9 @@ impl Instance {
             }
         }
         self.gate.seal();
-        if waits_for_tasks && tasks.has(self, Instant::now()) {
+        if waits_for_tasks && tasks.has_tasks(self, Instant::now()) {
             tokio::select! {
-                () = tasks.ended(self) => {}
+                () = tasks.wait_until_ended(self) => {}
                 Ok(()) = async { shutdown.wait_for(Option::is_some).await.map(drop) } => {}
                 Ok(()) = async { state.wait_for(is_over).await.map(drop) } => {}
             }
@@ -323,12 +324,12 @@ impl Instance {
         self.release_gauge();
     }
 
-    /// Whether pinned calls are accepted.
-    pub(crate) fn takes_pinned(&self) -> bool {
+    /// Returns whether pinned calls are accepted.
+    pub(crate) fn can_take_pinned(&self) -> bool {
         !self.gate.is_sealed() && !self.is_over()
     }
 
-    /// Whether the connection has ended.
+    /// Returns whether the connection has ended.
     pub(crate) fn is_over(&self) -> bool {
         is_over(&self.session.state().borrow())
     }
@@ -344,7 +345,7 @@ impl Instance {
     }
 }
 
-/// Whether a session in this state has ended.
+/// Returns whether a session in this state has ended.
 fn is_over(state: &SessionState) -> bool {
     matches!(state, SessionState::Disconnected | SessionState::Error(_))
 }

@@ -1,4 +1,4 @@
-//! Watches a running instance for changed lists and for its end.
+//! The watch of a running instance, for changed lists and for its end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use mcp_host_transport::{CallError, ListChangeCounts};
 use tokio::time::Instant;
 
 use crate::error::HostError;
-use crate::supervisor::connector::read_within;
+use crate::supervisor::connector::read_list_within;
 use crate::supervisor::instance::Instance;
 use crate::supervisor::lists::enabled_lists;
 use crate::supervisor::lists::{ListSnapshot, changed_lists};
@@ -18,18 +18,20 @@ use crate::supervisor::machine::{MachineEvent, StartTicket, saturating_after};
 use crate::supervisor::server_error::server_error;
 use crate::telemetry::metrics::HostMetrics;
 
-/// How long a server must be quiet after an announcement before its lists are read.
-const QUIET: Duration = Duration::from_millis(100);
+/// The time without announcements after which the lists are read.
+const QUIET_PERIOD: Duration = Duration::from_millis(100);
 
 /// The maximum wait for a quiet period.
-const MAX_WAIT: Duration = Duration::from_secs(1);
+const MAX_QUIET_WAIT: Duration = Duration::from_secs(1);
 
-/// Waits for the next changed lists or the end of the connection. Dropping it ends only the wait.
+/// Waits for the next event of an instance: changed lists, the first server request, or the end of the connection. An
+/// outage ends it only if the host is supervised. Dropping the future ends only the wait.
 pub(crate) async fn watch(
     ticket: StartTicket,
     instance: &Instance,
-    listed: ListSnapshot,
-    (metrics, is_restarted): (&HostMetrics, bool),
+    list_snapshot: ListSnapshot,
+    metrics: &HostMetrics,
+    is_supervised: bool,
 ) -> MachineEvent<Arc<Instance>> {
     tokio::select! {
         biased;
@@ -38,54 +40,64 @@ pub(crate) async fn watch(
             MachineEvent::Disconnected(ticket, disconnect_error(&instance.server(), &ended))
         }
         // A server that nothing restarts stays connected, because a later call may reach it.
-        error = instance.outage(), if is_restarted => {
+        error = instance.wait_for_outage(), if is_supervised => {
             tracing::warn!(server = %ticket.server, reason = %error, "the server cannot be reached");
             MachineEvent::Disconnected(ticket, disconnect_error(&instance.server(), &error))
         }
-        method = instance.first_server_request() => MachineEvent::ServerRequest(ticket, method),
-        listed = next_lists(instance, listed, metrics) => MachineEvent::ListsRead(ticket, listed),
+        method = instance.wait_for_server_request() => MachineEvent::ServerRequest(ticket, method),
+        list_snapshot = next_lists(instance, list_snapshot, metrics) => MachineEvent::ListsRead(ticket, list_snapshot),
     }
 }
 
-/// Waits for an announcement or a due retry, then reads the affected lists.
-async fn next_lists(instance: &Instance, mut listed: ListSnapshot, metrics: &HostMetrics) -> ListSnapshot {
+/// Waits for an announcement or a due retry, then reads the affected lists. Returns all lists.
+async fn next_lists(
+    instance: &Instance,
+    mut list_snapshot: ListSnapshot,
+    metrics: &HostMetrics,
+) -> ListSnapshot {
     let (kinds, requested) = tokio::select! {
         biased;
-        announced = wait_for_announcement(instance, &listed) => {
+        announced = wait_for_announcement(instance, &list_snapshot) => {
             let ListAnnouncement { kinds, seen, requested } = announced;
-            listed.seen = seen;
+            list_snapshot.seen = seen;
             (kinds, Some(requested))
         }
-        () = wait_for_retry(&listed) => (listed.failed_lists(), None),
+        () = wait_for_retry(&list_snapshot) => (list_snapshot.failed_lists(), None),
     };
     let server = &instance.server();
     let deadline = saturating_after(Instant::now(), server.spec.limits.startup);
     for kind in &kinds {
         // Boxed, because it is rare and would enlarge the task of every server.
-        let read = Box::pin(read_within(&instance.session, server, *kind, deadline, metrics)).await;
-        listed = listed.updated(read);
+        let read = Box::pin(read_list_within(&instance.session, server, *kind, deadline, metrics)).await;
+        list_snapshot = list_snapshot.with_update(read);
     }
     let now = Instant::now();
     if let Some(requested) = requested {
-        listed.pacing = listed.pacing.read_done(requested, now);
+        list_snapshot.pacing = list_snapshot.pacing.record_announced_read(requested, now);
     }
-    listed.finish_read(&kinds, now)
+    list_snapshot.finish_read(&kinds, now)
 }
 
-/// Announced lists that are enabled.
+/// An announcement of changed lists.
 struct ListAnnouncement {
+    /// The changed lists that are enabled.
     kinds: Vec<ListKind>,
+    /// The announcements so far.
     seen: ListChangeCounts,
+    /// The time of the announcement.
     requested: Instant,
 }
 
 /// Waits for an announcement and then for the delay since the last read.
-async fn wait_for_announcement(instance: &Instance, listed: &ListSnapshot) -> ListAnnouncement {
+async fn wait_for_announcement(instance: &Instance, list_snapshot: &ListSnapshot) -> ListAnnouncement {
     let enabled = enabled_lists(&instance.server());
     let changed = |now| {
-        changed_lists(listed.seen, now).into_iter().filter(|it| enabled.contains(it)).collect::<Vec<_>>()
+        changed_lists(list_snapshot.seen, now)
+            .into_iter()
+            .filter(|it| enabled.contains(it))
+            .collect::<Vec<_>>()
     };
-    let mut seen = listed.seen;
+    let mut seen = list_snapshot.seen;
     loop {
         seen = wait_until_quiet(instance, seen).await;
         // A disabled list may change without a read.
@@ -93,16 +105,16 @@ async fn wait_for_announcement(instance: &Instance, listed: &ListSnapshot) -> Li
             continue;
         }
         let requested = Instant::now();
-        tokio::time::sleep_until(listed.pacing.earliest_read(requested)).await;
+        tokio::time::sleep_until(list_snapshot.pacing.earliest_read(requested)).await;
         // List changes during the delay belong to the same read.
         let seen = *instance.session.list_changes().borrow();
         return ListAnnouncement { kinds: changed(seen), seen, requested };
     }
 }
 
-/// Waits for the retry of failed lists; forever if there are none.
-async fn wait_for_retry(listed: &ListSnapshot) {
-    match listed.pacing.retry_at() {
+/// Waits until failed lists are to be read again. Waits forever if there are none.
+async fn wait_for_retry(list_snapshot: &ListSnapshot) {
+    match list_snapshot.pacing.retry_at() {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
@@ -115,9 +127,9 @@ async fn wait_until_quiet(instance: &Instance, seen: ListChangeCounts) -> ListCh
         // The end of the connection is reported elsewhere.
         std::future::pending::<()>().await;
     }
-    let deadline = Instant::now() + MAX_WAIT;
+    let deadline = Instant::now() + MAX_QUIET_WAIT;
     loop {
-        let quiet = deadline.min(Instant::now() + QUIET);
+        let quiet = deadline.min(Instant::now() + QUIET_PERIOD);
         match tokio::time::timeout_at(quiet, changes.changed()).await {
             Ok(Ok(())) if Instant::now() < deadline => {}
             Ok(Err(_)) | Ok(Ok(())) | Err(_) => return *changes.borrow(),
@@ -125,7 +137,7 @@ async fn wait_until_quiet(instance: &Instance, seen: ListChangeCounts) -> ListCh
     }
 }
 
-/// The error of a lost connection (HD-117, HD-FR023).
+/// Returns the error of a lost connection (HD-117, HD-FR023).
 fn disconnect_error(server: &ResolvedServer, ended: &dyn std::fmt::Display) -> HostError {
     let opening = CallError::UNAVAILABLE;
     server_error(server, ErrorKind::Connection, format!("{opening}{ended}")).with_opening(opening)

@@ -6,17 +6,15 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeasePolicy {
-    /// How long a lease may be idle before it ends; `None`: forever.
+    /// The idle time after which a lease ends; `None`: it does not.
     pub idle_timeout: Option<Duration>,
     /// The maximum number of leases of all servers and dialogs.
     pub max_leases: usize,
-    /// What the host does about a server with [`Sharing::Auto`](mcp_host_model::Sharing::Auto) that sends a
-    /// server request.
+    /// The policy for servers with [`Sharing::Auto`](mcp_host_model::Sharing::Auto) that send a server request.
     pub requesting_servers: RequestingServers,
 }
 
-/// What a host does about a legacy server with [`Sharing::Auto`](mcp_host_model::Sharing::Auto) that sends a
-/// server request.
+/// The policy for legacy servers with [`Sharing::Auto`](mcp_host_model::Sharing::Auto) that send a server request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestingServers {

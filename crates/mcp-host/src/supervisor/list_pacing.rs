@@ -29,7 +29,7 @@ pub(crate) struct ListPacing {
 }
 
 impl ListPacing {
-    /// The state before the first read.
+    /// Creates the state before the first read.
     pub(crate) fn new() -> ListPacing {
         ListPacing { last: None, delay: INITIAL_DELAY, retry: None }
     }
@@ -42,9 +42,9 @@ impl ListPacing {
         }
     }
 
-    /// Records a read that an announcement caused at `requested` and that ended at `now`, with or without success.
+    /// Records a read that an announcement at `requested` caused, and that ended at `now`, with or without success.
     /// Doubles the delay if the read before was recent.
-    pub(crate) fn read_done(self, requested: Instant, now: Instant) -> ListPacing {
+    pub(crate) fn record_announced_read(self, requested: Instant, now: Instant) -> ListPacing {
         let delay = match self.recent_read(requested) {
             Some(_) => (self.delay * 2).min(MAX_DELAY),
             None => INITIAL_DELAY,
@@ -52,23 +52,23 @@ impl ListPacing {
         ListPacing { last: Some(now), delay, ..self }
     }
 
-    /// Returns the time of the next retry, if one is due.
+    /// Returns the time of the next retry, if one is scheduled.
     pub(crate) fn retry_at(&self) -> Option<Instant> {
         self.retry.map(|(at, _)| at)
     }
 
-    /// Records that a read failed at `now`: schedules a retry.
-    pub(crate) fn read_failed(self, now: Instant) -> ListPacing {
+    /// Records that a read failed at `now`, and schedules a retry.
+    pub(crate) fn record_failure(self, now: Instant) -> ListPacing {
         let delay = self.retry.map_or(INITIAL_RETRY, |(_, delay)| delay);
         ListPacing { retry: Some((now + delay, (delay * 2).min(MAX_RETRY))), ..self }
     }
 
     /// Records that no list needs a retry any more.
-    pub(crate) fn read_succeeded(self) -> ListPacing {
+    pub(crate) fn record_success(self) -> ListPacing {
         ListPacing { retry: None, ..self }
     }
 
-    /// The end of the last read, if it was recent at `now`.
+    /// Returns the end of the last announced read, if it was recent at `now`.
     fn recent_read(&self, now: Instant) -> Option<Instant> {
         self.last.filter(|it| now < *it + MAX_DELAY)
     }
@@ -93,7 +93,7 @@ mod tests {
             let requested_at = last + milliseconds(after);
             let begin = pacing.earliest_read(requested_at);
             got.push((begin - last).as_millis().to_string());
-            pacing = pacing.read_done(requested_at, begin);
+            pacing = pacing.record_announced_read(requested_at, begin);
             last = begin;
         }
         assert_eq!(got.join(" "), want);
@@ -115,7 +115,7 @@ mod tests {
         let mut got = Vec::new();
         let mut now = Instant::now();
         for it in readings.chars() {
-            pacing = if it == '!' { pacing.read_failed(now) } else { pacing.read_succeeded() };
+            pacing = if it == '!' { pacing.record_failure(now) } else { pacing.record_success() };
             got.push(pacing.retry_at().map_or("-".to_owned(), |it| (it - now).as_secs().to_string()));
             now = pacing.retry_at().unwrap_or(now);
         }

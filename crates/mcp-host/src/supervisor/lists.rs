@@ -1,4 +1,4 @@
-//! The lists of one server as last read, with failed reads.
+//! The lists of one server as they were last read, and the reads that failed.
 
 use std::sync::Arc;
 
@@ -23,15 +23,14 @@ const MAX_CHECKED_TOOLS: usize = 2_000;
 pub(crate) struct SchemaDefect {
     /// The server's name of the tool.
     pub(crate) tool: Box<str>,
-    /// Which schema it is.
+    /// The problem of the invalid schema: that of the arguments or that of the result.
     pub(crate) problem: ToolProblem,
-    /// What is wrong.
+    /// What is wrong with the schema.
     pub(crate) reason: String,
 }
 
-/// The invalid schemas of tools. A host compiles a schema at the first call of its tool, but a user should
-/// know earlier.
-fn schema_defects(tools: &[Tool]) -> Vec<SchemaDefect> {
+/// Finds the invalid schemas of tools. A call would find them too, but a user should know earlier.
+fn find_schema_defects(tools: &[Tool]) -> Vec<SchemaDefect> {
     let mut defects = Vec::new();
     for tool in tools.iter().take(MAX_CHECKED_TOOLS) {
         let input = (ToolProblem::ArgumentsUnchecked, input_schema_defect(&tool.input_schema));
@@ -56,14 +55,14 @@ pub(crate) struct ListSnapshot {
     pub(crate) failures: Vec<(ListKind, HostError)>,
     /// The announced changes that these lists include.
     pub(crate) seen: ListChangeCounts,
-    /// When they may be read again.
+    /// The times at which they may be read again.
     pub(crate) pacing: ListPacing,
     /// The identity that the server reports.
-    pub(crate) about: ServerIdentity,
+    pub(crate) identity: ServerIdentity,
 }
 
 impl ListSnapshot {
-    /// Before the first read.
+    /// Creates the snapshot before the first read.
     pub(crate) fn empty(seen: ListChangeCounts) -> ListSnapshot {
         ListSnapshot {
             lists: Arc::default(),
@@ -71,37 +70,37 @@ impl ListSnapshot {
             failures: Vec::new(),
             seen,
             pacing: ListPacing::new(),
-            about: ServerIdentity::default(),
+            identity: ServerIdentity::default(),
         }
     }
 
-    /// Updates the retry schedule after a read of `kinds` that ended at `now`.
+    /// Returns the snapshot with the retry schedule after a read of `kinds` that ended at `now`.
     pub(crate) fn finish_read(mut self, kinds: &[ListKind], now: Instant) -> ListSnapshot {
         if self.failures.is_empty() {
-            self.pacing = self.pacing.read_succeeded();
+            self.pacing = self.pacing.record_success();
         } else if self.failed_lists().iter().any(|it| kinds.contains(it)) {
-            self.pacing = self.pacing.read_failed(now);
+            self.pacing = self.pacing.record_failure(now);
         }
         self
     }
 
-    /// The lists that could not be read.
+    /// Returns the lists that could not be read.
     pub(crate) fn failed_lists(&self) -> Vec<ListKind> {
         self.failures.iter().map(|(kind, _)| *kind).collect()
     }
 
-    /// Replaces one list.
-    pub(crate) fn updated(mut self, fresh: ListUpdate) -> ListSnapshot {
-        let kind = fresh.kind();
+    /// Returns the snapshot with one list replaced. A failed read keeps the previous list.
+    pub(crate) fn with_update(mut self, update: ListUpdate) -> ListSnapshot {
+        let kind = update.kind();
         self.failures.retain(|(it, _)| *it != kind);
         let lists = Arc::make_mut(&mut self.lists);
-        let rejected = match fresh {
+        let rejected = match update {
             ListUpdate::Failed(kind, failure) => {
                 self.failures.push((kind, failure));
                 return self;
             }
             ListUpdate::Tools(listing) => {
-                self.schema_defects = schema_defects(&listing.items);
+                self.schema_defects = find_schema_defects(&listing.items);
                 lists.tools = into_arcs(listing.items);
                 listing.rejected
             }
@@ -123,7 +122,7 @@ impl ListSnapshot {
     }
 }
 
-/// One list that was just read.
+/// The outcome of reading one list.
 #[derive(Debug)]
 pub(crate) enum ListUpdate {
     /// Tools.
@@ -140,7 +139,7 @@ pub(crate) enum ListUpdate {
 }
 
 impl ListUpdate {
-    /// The number and size of its items, or the error.
+    /// Returns the number of its items and their size in bytes, or the error.
     pub(crate) fn size(&self) -> Result<(usize, usize), &HostError> {
         fn sum<'a>(items: impl Iterator<Item = &'a mcp_host_model::RawJson>) -> (usize, usize) {
             items.fold((0, 0), |(count, bytes), it| (count + 1, bytes + it.as_bytes().len()))
@@ -167,7 +166,7 @@ impl ListUpdate {
     }
 }
 
-/// The lists announced as changed since `seen`.
+/// Returns the lists that were announced as changed since `seen`.
 pub(crate) fn changed_lists(seen: ListChangeCounts, now: ListChangeCounts) -> Vec<ListKind> {
     let all = [
         (ListKind::Tool, seen.tools != now.tools),
@@ -177,7 +176,7 @@ pub(crate) fn changed_lists(seen: ListChangeCounts, now: ListChangeCounts) -> Ve
     all.into_iter().filter(|(_, changed)| *changed).map(|(kind, _)| kind).collect()
 }
 
-/// The lists read from a server (HD-029, HD-030).
+/// Returns the lists that are read from a server (HD-029, HD-030).
 pub(crate) fn enabled_lists(server: &ResolvedServer) -> Vec<ListKind> {
     let discovery = server.spec.discovery;
     let all = [
@@ -185,11 +184,11 @@ pub(crate) fn enabled_lists(server: &ResolvedServer) -> Vec<ListKind> {
         (ListKind::Prompt, discovery.prompts),
         (ListKind::Resource, true),
     ];
-    all.into_iter().filter(|(_, wanted)| *wanted).map(|(kind, _)| kind).collect()
+    all.into_iter().filter(|(_, is_enabled)| *is_enabled).map(|(kind, _)| kind).collect()
 }
 
-/// The plural name of a list kind.
-pub(crate) fn plural(kind: ListKind) -> &'static str {
+/// Returns the plural name of a list kind.
+pub(crate) fn plural_name(kind: ListKind) -> &'static str {
     match kind {
         ListKind::Tool => "tools",
         ListKind::Prompt => "prompts",
@@ -235,13 +234,14 @@ mod tests {
 
     #[track_caller]
     fn check(steps: Vec<ListUpdate>, want: &str) {
-        let listed =
-            steps.into_iter().fold(ListSnapshot::empty(ListChangeCounts::default()), ListSnapshot::updated);
-        let ServerLists { tools, prompts, resources: _, templates: _, rejected, .. } = &*listed.lists;
+        let list_snapshot = steps
+            .into_iter()
+            .fold(ListSnapshot::empty(ListChangeCounts::default()), ListSnapshot::with_update);
+        let ServerLists { tools, prompts, resources: _, templates: _, rejected, .. } = &*list_snapshot.lists;
         let words = tools.iter().map(|it| it.name.to_string());
         let words = words.chain(prompts.iter().map(|it| format!("p:{}", it.name)));
         let words = words.chain(rejected.iter().map(|it| format!("-{}", it.item.name.as_ref().unwrap())));
-        let words = words.chain(listed.failures.iter().map(|it| format!("!{}", it.0.as_str())));
+        let words = words.chain(list_snapshot.failures.iter().map(|it| format!("!{}", it.0.as_str())));
         assert_eq!(words.collect::<Vec<_>>().join(" "), want);
     }
 
@@ -255,15 +255,15 @@ mod tests {
     }
 
     #[test]
-    fn invalid_schemas_are_known_when_the_list_is_read() {
+    fn invalid_schemas_are_found_when_the_list_is_read() {
         let page = r##"{"tools":[
             {"name":"a","inputSchema":{"type":"objekt"},"outputSchema":{"$ref":"#/none"}},
             {"name":"b","inputSchema":{"type":"object"}},{"name":"c","inputSchema":{"type":"string"}}]}"##;
         let page = RawJson::parse(page.into()).unwrap();
         let tools = |items| ListUpdate::Tools(ListResult::new(items));
-        let listed =
-            ListSnapshot::empty(ListChangeCounts::default()).updated(tools(read_tools(&page).unwrap().items));
-        let defects: Vec<String> = listed
+        let list_snapshot = ListSnapshot::empty(ListChangeCounts::default())
+            .with_update(tools(read_tools(&page).unwrap().items));
+        let defects: Vec<String> = list_snapshot
             .schema_defects
             .iter()
             .map(|it| format!("{} {:?} {}", it.tool, it.problem, it.reason))
@@ -277,7 +277,7 @@ mod tests {
                 format!("c ArgumentsUnchecked {unusable}: its type must be `object` and is `string`"),
             ]
         );
-        assert_eq!(listed.updated(tools(Vec::new())).schema_defects, []);
+        assert_eq!(list_snapshot.with_update(tools(Vec::new())).schema_defects, []);
     }
 
     #[test]

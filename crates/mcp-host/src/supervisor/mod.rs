@@ -1,4 +1,4 @@
-//! Supervision: one task owns the desired state, starts and stops instances, and publishes.
+//! Supervision of servers: one task owns the desired state, starts and stops instances, and publishes snapshots.
 
 pub(crate) mod clock_jump;
 pub(crate) mod connection_count;
@@ -7,7 +7,6 @@ pub(crate) mod dialog;
 pub(crate) mod dialog_end;
 pub(crate) mod event_batcher;
 pub(crate) mod gate;
-pub(crate) mod held_tasks;
 pub(crate) mod instance;
 pub(crate) mod instance_watch;
 pub(crate) mod lease_policy;
@@ -18,4 +17,5 @@ pub(crate) mod publishers;
 pub(crate) mod recording;
 pub(crate) mod server_error;
 pub(crate) mod task;
+pub(crate) mod task_registry;
 pub(crate) mod tool_problem;

@@ -1,7 +1,8 @@
-//! Publishes routing tables and snapshots. The routing table comes first, so that everything visible can be called.
+//! Publication of routing tables and snapshots. The routing table is published first, so that every tool of a published
+//! snapshot can be called.
 //!
-//! If the supervisor task panics, the host has failed, and a last snapshot says so: callers must not mistake a failed
-//! host for one without servers.
+//! If the supervisor task panics, the host has failed. A last snapshot says so, because a failed host must not look like
+//! one without servers.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -25,12 +26,14 @@ const HOST_FAILED: &str = "the host itself has failed; this is a bug in mcp-host
 /// The supervisor task's side of the channels. If it is dropped by a panic, it publishes the failure of the host.
 pub(crate) struct Publishers {
     senders: Arc<Senders>,
-    /// The statuses to publish if the supervisor task panics.
-    failed_statuses: Vec<FailedServer>,
+    /// The servers to publish as failed if the supervisor task panics.
+    failed_servers: Vec<FailedServer>,
+    /// Whether the supervisor task ends because of a shutdown.
     is_shutdown_expected: bool,
 }
 
-/// The channels. The host holds them too, to subscribe to them and to publish when the supervisor task has ended.
+/// The channels on which a host publishes. The host holds them too, to subscribe to them, and to publish when the
+/// supervisor task has ended.
 pub(crate) struct Senders {
     /// The routing table, which contains the snapshot below.
     pub(crate) routing_table: watch::Sender<Arc<RoutingTable<InstanceRef>>>,
@@ -41,7 +44,7 @@ pub(crate) struct Senders {
 }
 
 impl Senders {
-    /// Channels with empty content.
+    /// Creates channels with empty content.
     pub(crate) fn new() -> Senders {
         let snapshot = Arc::new(HostSnapshot::empty());
         Senders {
@@ -52,22 +55,23 @@ impl Senders {
         }
     }
 
+    /// Publishes a routing table, then its snapshot.
     fn publish(&self, routing_table: RoutingTable<InstanceRef>) {
         let snapshot = Arc::clone(&routing_table.snapshot);
         self.routing_table.send_replace(Arc::new(routing_table));
         self.snapshot.send_replace(snapshot);
     }
 
-    /// Publishes that these servers have failed, if the host has failed. A failed host can start no server, so a
-    /// new configuration only changes the list of failed servers.
-    pub(crate) fn republish_fault(&self, desired: &DesiredServers) {
-        if self.routing_table.borrow().fault.is_some() {
-            self.publish_fault(failed_statuses(desired), SystemTime::now());
+    /// Publishes these servers as failed, if the host has failed. A failed host can start no server, so a new
+    /// configuration only changes the failed servers.
+    pub(crate) fn republish_host_failure(&self, desired: &DesiredServers) {
+        if self.routing_table.borrow().host_error.is_some() {
+            self.publish_host_failure(failed_servers(desired), SystemTime::now());
         }
     }
 
     /// Publishes that the host has failed, and these servers with it.
-    fn publish_fault(&self, servers: Vec<FailedServer>, since: SystemTime) {
+    fn publish_host_failure(&self, servers: Vec<FailedServer>, since: SystemTime) {
         let servers = servers.into_iter().map(|FailedServer { id, error: failure }| ServerStatus {
             id,
             state: ServerState::Failed,
@@ -81,26 +85,29 @@ impl Senders {
             servers: servers.collect(),
             problems: vec![ActiveProblem { problem, since }],
         });
-        self.publish(RoutingTable { fault: Some(host_failed_error()), ..RoutingTable::empty(&snapshot) });
+        self.publish(RoutingTable {
+            host_error: Some(host_failed_error()),
+            ..RoutingTable::empty(&snapshot)
+        });
     }
 }
 
-/// The statuses of these servers on a failed host.
-fn failed_statuses(desired: &DesiredServers) -> Vec<FailedServer> {
+/// Returns these servers with the error of a failed host.
+fn failed_servers(desired: &DesiredServers) -> Vec<FailedServer> {
     let servers = desired.servers.iter();
     let servers = servers.map(|it| FailedServer { id: it.spec.id.to_string(), error: host_failed_error() });
     servers.chain(desired.failed.iter().cloned()).collect()
 }
 
 impl Publishers {
-    /// Publishers that know no servers yet.
+    /// Creates publishers without servers.
     pub(crate) fn new(senders: Arc<Senders>) -> Publishers {
-        Publishers { senders, failed_statuses: Vec::new(), is_shutdown_expected: false }
+        Publishers { senders, failed_servers: Vec::new(), is_shutdown_expected: false }
     }
 
     /// Sets the servers to publish as failed if the supervisor task panics.
     pub(crate) fn set_desired(&mut self, desired: &DesiredServers) {
-        self.failed_statuses = failed_statuses(desired);
+        self.failed_servers = failed_servers(desired);
     }
 
     /// Records that the supervisor task will end because of a shutdown.
@@ -108,7 +115,7 @@ impl Publishers {
         self.is_shutdown_expected = true;
     }
 
-    /// Whether the end of the supervisor task is expected.
+    /// Returns whether the supervisor task ends because of a shutdown.
     pub(crate) fn is_shutdown_expected(&self) -> bool {
         self.is_shutdown_expected
     }
@@ -137,7 +144,7 @@ impl Drop for Publishers {
         }
         tracing::error!("{HOST_FAILED}");
         self.senders.leases.send_replace(Arc::new(LeaseTable::empty()));
-        self.senders.publish_fault(std::mem::take(&mut self.failed_statuses), SystemTime::now());
+        self.senders.publish_host_failure(std::mem::take(&mut self.failed_servers), SystemTime::now());
     }
 }
 

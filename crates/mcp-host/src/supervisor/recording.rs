@@ -6,8 +6,8 @@ use mcp_host_recording::{Recorder, endpoint_secrets, json_secrets};
 
 use crate::supervisor::connector::{Dialer, default_dialer};
 
-/// A dialer for [`Host::with_dialer`](crate::host::Host::with_dialer) that records all messages under the
-/// servers' names. Secrets from the configuration are removed.
+/// Creates a dialer for [`Host::with_dialer`](crate::host::Host::with_dialer) that records all messages under the
+/// servers' names. Secrets of the configuration are removed.
 ///
 /// ```no_run
 /// # #[tokio::main(flavor = "current_thread")]

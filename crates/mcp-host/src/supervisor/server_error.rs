@@ -7,7 +7,7 @@ use mcp_host_transport::CallError;
 use crate::error::HostError;
 use crate::error::excerpt::excerpt;
 
-/// The error of a failed request.
+/// Creates the error of a failed request.
 pub(crate) fn call_error(server: &ResolvedServer, error: &CallError) -> HostError {
     let is_unauthorized = matches!(error, CallError::Refused(refused) if refused.status() == Some(401));
     let has_own_help = is_unauthorized && server.endpoint.is_per_user();
@@ -15,12 +15,12 @@ pub(crate) fn call_error(server: &ResolvedServer, error: &CallError) -> HostErro
     HostError { help, ..server_error(server, error.kind(), error).with_opening(error.message_opening()) }
 }
 
-/// An error with the server's name and label. Text from the server is shortened.
+/// Creates an error with the server's name and label. Text from the server is shortened.
 pub(crate) fn server_error(
     server: &ResolvedServer,
     kind: ErrorKind,
-    what: impl std::fmt::Display,
+    message: impl std::fmt::Display,
 ) -> HostError {
     let context = format!("server '{}' ({}): ", server.spec.id, server.endpoint.label());
-    HostError::in_context(kind, &context, &excerpt(what.to_string()))
+    HostError::in_context(kind, &context, &excerpt(message.to_string()))
 }

@@ -1,9 +1,9 @@
 //! The supervisor task owns the desired state and all running instances.
 //!
-//! Decisions are made by the state machine. The task feeds it events in batches, publishes one snapshot per batch, and
+//! The state machine makes the decisions. This task passes it events in batches, publishes one snapshot per batch, and
 //! then executes the actions. The tasks that it spawns are in its `JoinSet`, so none outlives it.
+//!
 //! A dialog is a conversation with leased instances of its own. A lease is an instance that is reserved for one dialog.
-//! A ticket identifies one start of one server.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
@@ -36,16 +36,16 @@ use crate::telemetry::metrics::{LeaseGauge, ReloadOutcome};
 
 /// A command from the host to the supervisor task.
 pub(crate) enum SupervisorCommand {
-    /// Handles an event; replies when its effects are published.
+    /// Handle an event, and reply when its effects are published.
     Event(Box<MachineEvent<InstanceRef>>, Option<oneshot::Sender<()>>),
-    /// Requests a leased instance.
+    /// Lease an instance.
     Lease {
         request: LeaseRequest,
-        /// Dialogs that had ended when the request was made. Detects a request from before its dialog ended.
+        /// The number of dialogs that had ended before the request, to detect that its own dialog has ended since.
         dialog_ends_seen: u64,
         reply: oneshot::Sender<LeaseReply<InstanceRef>>,
     },
-    /// Releases a lease; replies when its instance is closed.
+    /// Release a lease, and reply when its instance is closed.
     Release(DialogId, ServerId, oneshot::Sender<LeaseReply<InstanceRef>>),
 }
 
@@ -55,7 +55,7 @@ impl SupervisorCommand {
         SupervisorCommand::Event(Box::new(event), None)
     }
 
-    /// Sends an event and returns when its effects are published, or the host has ended. Cancel-safe: a sent event is
+    /// Sends an event, and waits until its effects are published or the host has ended. Cancel-safe: a sent event is
     /// handled.
     pub(crate) async fn send_event(
         commands: &mpsc::Sender<SupervisorCommand>,
@@ -76,29 +76,29 @@ pub(crate) struct SupervisorTask {
     publishers: Publishers,
     clocks: ClockMonitor,
     limits: CloseLimits,
-    /// All tasks. Each returns the event that it ends with, if any.
+    /// The spawned tasks. Each returns an event for the machine, if it has one.
     tasks: JoinSet<Option<MachineEvent<InstanceRef>>>,
     tasks_by_id: HashMap<Id, (TaskKind, AbortHandle)>,
-    /// The pending replies about leases.
+    /// The pending replies to lease requests.
     waiters: HashMap<WaiterId, oneshot::Sender<LeaseReply<InstanceRef>>>,
     last_waiter: WaiterId,
     /// The metric of the number of leases.
     lease_gauge: LeaseGauge,
-    /// All started instances that still exist.
+    /// The started instances. Those that no longer exist are removed with the next start.
     instances: Vec<Weak<Instance>>,
     /// The deadline of the shutdown; `None` until it begins.
     shutdown_deadline: watch::Sender<Option<Instant>>,
 }
 
-/// The input channels.
+/// The input channels of the supervisor task.
 pub(crate) struct SupervisorInputs {
     pub(crate) commands: mpsc::Receiver<SupervisorCommand>,
-    /// Dialog ends sent while the command queue was full.
+    /// The ends of dialogs that were sent while the command queue was full.
     pub(crate) overflow: mpsc::UnboundedReceiver<DialogEnd>,
     pub(crate) config_updates: mpsc::Receiver<ConfigUpdate>,
 }
 
-/// The events and replies of one round.
+/// The events of one round of the task, and the replies to send after it.
 #[derive(Default)]
 struct Batch {
     events: Vec<MachineEvent<InstanceRef>>,
@@ -186,7 +186,7 @@ impl SupervisorTask {
             batcher.extend(events);
             let now = Instant::now();
             let is_starting = self.tasks_by_id.values().any(|it| matches!(it.0, TaskKind::Start(_)));
-            if is_starting && batcher.should_wait(|it| self.machine.lessee(it).is_some(), now) {
+            if is_starting && batcher.should_wait(|it| self.machine.lease_dialog(it).is_some(), now) {
                 continue;
             }
             let mut events = batcher.take(now);
@@ -195,7 +195,7 @@ impl SupervisorTask {
             );
             let mut started_now = Vec::new();
             for event in &events {
-                if let MachineEvent::Ready(_, started) = event {
+                if let MachineEvent::Started(_, started) = event {
                     self.instances.retain(|it| it.strong_count() > 0);
                     self.instances.push(Arc::downgrade(&started.instance));
                     started_now.push(Arc::clone(&started.instance));
@@ -248,8 +248,8 @@ impl SupervisorTask {
     /// Removes ended subscriptions from the instances with these keys.
     fn sync_subscriptions(&mut self, keys: &HashSet<InstanceKey>) {
         let running = self.instances.iter().filter_map(Weak::upgrade);
-        let meant: Vec<InstanceRef> = running.filter(|it| keys.contains(&it.key())).collect();
-        for instance in meant.into_iter().filter(|it| !it.is_over()) {
+        let affected: Vec<InstanceRef> = running.filter(|it| keys.contains(&it.key())).collect();
+        for instance in affected.into_iter().filter(|it| !it.is_over()) {
             let connector = Arc::clone(&self.connector);
             self.spawn(TaskKind::ApplySettings, async move {
                 instance.sync_subscriptions(&connector.shared.subscriptions).await;
@@ -258,7 +258,7 @@ impl SupervisorTask {
         }
     }
 
-    /// Kills the orphaned processes of hosts that crashed or were killed.
+    /// Ends the processes of hosts that crashed or were killed.
     async fn kill_orphans(&self) {
         let Some(receipts) = self.connector.receipts.clone() else { return };
         match tokio::task::spawn_blocking(move || receipts.reap()).await {
@@ -276,13 +276,14 @@ impl SupervisorTask {
         }
     }
 
+    /// Publishes what has changed: the snapshot, the leases and the host events.
     fn publish(&mut self) {
         let at = self.clocks.wall();
         if self.machine.is_changed() {
             self.publish_snapshot(at);
         }
         if let Some(table) = self.machine.lease_table() {
-            self.lease_gauge.set(table.held.len());
+            self.lease_gauge.set(table.active.len());
             self.publishers.publish_leases(table);
         }
         // Sent after publication, so that a receiver finds the new state.
@@ -296,7 +297,7 @@ impl SupervisorTask {
     }
 
     fn publish_snapshot(&mut self, at: SystemTime) {
-        let routing_table = self.machine.routing_table(at);
+        let routing_table = self.machine.next_routing_table(at);
         let snapshot = &routing_table.snapshot;
         tracing::debug!(
             generation = snapshot.generation,
@@ -316,34 +317,33 @@ impl SupervisorTask {
             MachineAction::Reply(waiter, reply) => self.reply(waiter, reply),
             MachineAction::CheckIdle(ticket, instance) => {
                 // A task keeps its instance, also between the requests about it.
-                let has_tasks = self.connector.shared.tasks.has(&instance, Instant::now());
-                let unused = instance.idle_since().filter(|_| !has_tasks);
-                let event = MachineEvent::IdleChecked(ticket, unused);
+                let has_tasks = self.connector.shared.tasks.has_tasks(&instance, Instant::now());
+                let idle_since = instance.idle_since().filter(|_| !has_tasks);
+                let event = MachineEvent::IdleChecked(ticket, idle_since);
                 let actions = self.machine.handle(event, Instant::now());
                 self.publish();
                 for action in actions {
                     self.execute(action);
                 }
             }
-            MachineAction::Abort(ticket) => {
+            MachineAction::AbortStart(ticket) => {
                 for (kind, handle) in self.tasks_by_id.values() {
                     if matches!(kind, TaskKind::Start(it) if *it == ticket) {
                         handle.abort();
                     }
                 }
             }
-            MachineAction::Watch { ticket, instance, listed } => {
+            MachineAction::Watch { ticket, instance, list_snapshot } => {
                 let (kind, shared) = (TaskKind::Watch(ticket.clone()), Arc::clone(&self.connector.shared));
-                let is_restarted = self.machine.restarts_servers();
-                let task = async move {
-                    Some(watch(ticket, &instance, listed, (&shared.metrics, is_restarted)).await)
-                };
-                self.spawn(kind, task);
+                let is_supervised = self.machine.is_supervised();
+                self.spawn(kind, async move {
+                    Some(watch(ticket, &instance, list_snapshot, &shared.metrics, is_supervised).await)
+                });
             }
             MachineAction::SetLimits(instance, server) => instance.set_limits(server),
-            MachineAction::Probe { ticket, instance, within } => {
+            MachineAction::Probe { ticket, instance, timeout } => {
                 self.spawn(TaskKind::Probe(ticket.clone()), async move {
-                    Some(match instance.ping(within).await {
+                    Some(match instance.ping(timeout).await {
                         Ok(()) => MachineEvent::ProbeSucceeded(ticket),
                         Err(failure) => MachineEvent::Disconnected(ticket, failure),
                     })
@@ -362,12 +362,13 @@ impl SupervisorTask {
         }
     }
 
+    /// Spawns a start of a server.
     fn start(&mut self, ticket: StartTicket, server: Arc<ResolvedServer>, lists: ListSource) {
         let connector = Arc::clone(&self.connector);
-        let dialog = self.machine.lessee(&ticket);
+        let dialog = self.machine.lease_dialog(&ticket);
         self.spawn(TaskKind::Start(ticket.clone()), async move {
             Some(match connector.connect(&server, lists, dialog).await {
-                Ok(started) => MachineEvent::Ready(ticket, started),
+                Ok(started) => MachineEvent::Started(ticket, started),
                 Err(failure) => MachineEvent::StartFailed(ticket, failure),
             })
         });
@@ -383,6 +384,7 @@ impl SupervisorTask {
         self.tasks_by_id.insert(handle.id(), (kind, handle));
     }
 
+    /// Returns the event of a task that has ended. A task that panicked becomes a failure of its server.
     fn handle_finished_task(
         &mut self,
         joined: Result<(Id, Option<MachineEvent<InstanceRef>>), JoinError>,
@@ -413,6 +415,7 @@ impl SupervisorTask {
         }
     }
 
+    /// Adds a command to the batch.
     fn accept_command(&mut self, command: SupervisorCommand, batch: &mut Batch) {
         let Batch { events, replies, .. } = batch;
         match command {
@@ -424,25 +427,35 @@ impl SupervisorTask {
                 replies.extend(reply);
             }
             SupervisorCommand::Lease { request, dialog_ends_seen, reply } => {
-                events.push(MachineEvent::Lease(request, dialog_ends_seen, self.register_waiter(reply)));
+                events.push(MachineEvent::RequestLease {
+                    request,
+                    ends_seen: dialog_ends_seen,
+                    waiter: self.register_waiter(reply),
+                });
             }
             SupervisorCommand::Release(dialog, server, reply) => {
-                events.push(MachineEvent::Release(dialog, server, self.register_waiter(reply)));
+                events.push(MachineEvent::ReleaseLease {
+                    dialog,
+                    server,
+                    waiter: self.register_waiter(reply),
+                });
             }
         }
     }
 
+    /// Adds an update from configuration files to the batch.
     fn accept_update(&mut self, update: ConfigUpdate, batch: &mut Batch) {
         let ConfigUpdate { desired, approval, problems, outcome, published } = update;
         if let Some(outcome) = outcome {
             self.connector.shared.metrics.record_reload(outcome);
         }
-        batch.events.push(MachineEvent::SourceProblems(problems));
+        batch.events.push(MachineEvent::SetFileProblems(problems));
         batch.events.extend(approval.map(|it| MachineEvent::SetApproval(Some(it))));
         batch.events.extend(desired.map(MachineEvent::Configure));
         batch.update_reply = Some(published);
     }
 
+    /// Registers a reply that the machine will send by its id.
     fn register_waiter(&mut self, reply: oneshot::Sender<LeaseReply<InstanceRef>>) -> WaiterId {
         self.last_waiter += 1;
         self.waiters.insert(self.last_waiter, reply);
@@ -456,7 +469,7 @@ impl SupervisorTask {
         }
     }
 
-    /// Waits for closing instances; aborts all other tasks.
+    /// Waits until all instances are closed. Aborts all other tasks.
     async fn shut_down(mut self) {
         self.shutdown_deadline.send_replace(Some(saturating_after(Instant::now(), self.limits.grace)));
         for (kind, handle) in self.tasks_by_id.values() {
@@ -481,14 +494,14 @@ impl SupervisorTask {
 }
 
 impl Drop for SupervisorTask {
-    /// Runs when the host was dropped or has shut down. Remaining instances end now, even if callers still hold them.
+    /// Ends the remaining instances, even if callers still hold them: the host was dropped or has shut down.
     fn drop(&mut self) {
         self.connector.shared.notifications.close();
         self.connector.connections.abort();
         // After a panic the machine is not used; `Publishers` reports the failure.
         if !self.publishers.is_shutdown_expected() && !std::thread::panicking() {
             self.publishers.expect_shutdown();
-            // Performs the effects of a shutdown at once.
+            // Publishes the state after a shutdown. The actions are not needed: the transports are aborted.
             let _ = self.machine.handle(MachineEvent::Close, Instant::now());
             self.publish();
         }

@@ -1,9 +1,9 @@
-//! A problem of a tool that a call or a read of its list finds.
+//! Problems of tools that calls, or reads of their lists, find.
 
 use mcp_host_model::ServerId;
 use mcp_host_registry::Problem;
 
-/// A problem of a tool that a call reports.
+/// A problem of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ToolProblem {
     /// Its arguments cannot be validated.
@@ -15,7 +15,8 @@ pub(crate) enum ToolProblem {
 }
 
 impl ToolProblem {
-    pub(super) fn publish(self, server: &ServerId, tool: &str, reason: &str) -> Problem {
+    /// Returns the problem to publish.
+    pub(super) fn to_problem(self, server: &ServerId, tool: &str, reason: &str) -> Problem {
         match self {
             ToolProblem::ArgumentsUnchecked => Problem::tool_unvalidated(server, tool, reason),
             ToolProblem::ResultsUnchecked => Problem::tool_result_unvalidated(server, tool, reason),

@@ -133,7 +133,7 @@ impl SuccessCounters {
     }
 }
 
-/// The address of the current recorder.
+/// Returns the address of the current recorder.
 fn recorder() -> usize {
     metrics::with_recorder(|it| std::ptr::from_ref(it).addr())
 }

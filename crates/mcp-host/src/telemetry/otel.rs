@@ -66,7 +66,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// The collector of the environment, for this service.
+    /// Creates the collector of the environment, for this service.
     pub fn for_service(service: impl Into<String>) -> Collector {
         Collector { endpoint: None, service: service.into() }
     }
@@ -129,8 +129,8 @@ pub fn export(collector: Collector) -> Result<Export, ExportError> {
 }
 
 impl Export {
-    /// The layer for the program's `tracing` subscriber. It exports every span that it receives; filters are up to
-    /// the program.
+    /// Returns the layer for the program's `tracing` subscriber. It exports every span that it receives; filters are up
+    /// to the program.
     pub fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
@@ -138,7 +138,7 @@ impl Export {
         tracing_opentelemetry::layer().with_tracer(self.traces.tracer(SCOPE))
     }
 
-    /// The recorder for [`metrics`](crate::telemetry::metrics).
+    /// Returns the recorder for [`metrics`](crate::telemetry::metrics).
     pub fn recorder(&self) -> impl Recorder + Send + Sync + use<> {
         let mut res = OpenTelemetryRecorder::new(OpenTelemetryMetrics::new(self.metrics.meter(SCOPE)));
         res.set_histogram_bounds_mut([CALL_DURATION].into_iter(), &DURATIONS);
@@ -168,8 +168,8 @@ impl Drop for Export {
     }
 }
 
-/// The current trace: of the current `tracing` span, else of OpenTelemetry's current context. `None` if neither is
-/// exported.
+/// Returns the current trace: of the current `tracing` span, else of OpenTelemetry's current context. `None` if neither
+/// is exported.
 pub fn current_trace() -> Option<TraceContext> {
     let of_span = tracing::Span::current().context();
     of(of_span.span().span_context()).or_else(|| of(opentelemetry::Context::current().span().span_context()))

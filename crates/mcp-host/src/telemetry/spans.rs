@@ -81,17 +81,17 @@ impl<'a> CallGuard<'a> {
         CallGuard { metrics, span, started: Instant::now(), server: OnceLock::new(), is_finished: false }
     }
 
-    /// The span of the call.
+    /// Returns the span of the call.
     pub(crate) fn span(&self) -> Span {
         self.span.clone()
     }
 
-    /// The start time.
+    /// Returns the start time.
     pub(crate) fn started(&self) -> Instant {
         self.started
     }
 
-    /// The time since the start.
+    /// Returns the time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }

@@ -77,7 +77,7 @@ async fn demo(server: ResolvedServer, eras: Eras) -> Host {
     options.connections.eras = eras;
     let host = Host::with_dialer(options, dialer);
     host.apply(DesiredServers::new(vec![server])).await;
-    host.ready().await;
+    host.wait_until_ready().await;
     host
 }
 
@@ -127,8 +127,8 @@ async fn legacy_shared_server_serves_one_caller_at_a_time_and_leased_ones_their_
     host.shutdown().await;
 
     let host = demo(leased("a"), Eras::Legacy).await;
-    let one = host.dialog_with(DialogId::new("1"), person("ann"));
-    let two = host.dialog_with(DialogId::new("2"), person("bob"));
+    let one = host.dialog_with_caller(DialogId::new("1"), person("ann"));
+    let two = host.dialog_with_caller(DialogId::new("2"), person("bob"));
     let both =
         tokio::join!(one.call(ask("user", None)), two.call(ask("user", None)), two.call(ask("model", None)));
     assert_eq!(text_or_error(&both.0), "the user answers: ann");
@@ -153,18 +153,18 @@ async fn leased_instance_gets_the_capabilities_of_its_dialog_and_sends_it_reques
         res
     });
     fixture.apply(vec![leased("a")]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     let peer = fixture.peer("a");
     assert_eq!(peer.count(everything().unwrap().json().as_str()), 1, "who lists declares what may be");
-    let dialog = fixture.host.dialog_with(DialogId::new("1"), person("ann"));
+    let dialog = fixture.host.dialog_with_caller(DialogId::new("1"), person("ann"));
     assert!(dialog.call(ToolCall::new("t", RawJson::empty_object())).await.success);
     let own = r#"{"sampling":{},"elicitation":{"form":{}},"roots":{"listChanged":true}}"#;
     assert_eq!(peer.count(own), 1, "{:?}", peer.log.lock().unwrap());
     peer.send(question(1));
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(peer.count("\"ann\"null"), 1, "{:?}", peer.log.lock().unwrap());
-    fixture.host.roots_changed(dialog.id());
-    fixture.host.roots_changed(&DialogId::new("2"));
+    fixture.host.notify_roots_changed(dialog.id());
+    fixture.host.notify_roots_changed(&DialogId::new("2"));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(peer.count("notifications/roots/list_changed"), 1);
     drop(dialog);
@@ -193,9 +193,9 @@ async fn requests_can_be_sent_from_any_task() {
         }
     });
     assert!(tokio::spawn(asks).await.unwrap());
-    let about = host.details(&ServerId::parse("a").unwrap()).unwrap();
+    let about = host.server_details(&ServerId::parse("a").unwrap()).unwrap();
     assert_eq!((about.sharing, about.info.unwrap().name.is_empty()), (Sharing::Shared, false));
-    assert!(host.details(&ServerId::parse("x").unwrap()).is_none());
+    assert!(host.server_details(&ServerId::parse("x").unwrap()).is_none());
     host.shutdown().await;
 }
 
@@ -276,7 +276,7 @@ async fn other_server_requests_are_forwarded() {
     host.shutdown().await;
 }
 
-/// The next notification, as text.
+/// Returns the next notification, as text.
 async fn next(hearing: &mut NotificationStream) -> String {
     let Some(NotificationStreamItem::Notification(said)) = hearing.next().await else {
         panic!("nothing is said")
@@ -300,7 +300,7 @@ async fn notifications_contain_the_name_of_their_server() {
     let fixture =
         HostFixture::new(&[("a", ScriptedServer::new(&["slow"])), ("b", ScriptedServer::new(&["t"]))]);
     fixture.apply(vec![configured_server("a"), leased("b")]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     let mut hearing = fixture.host.notifications();
     fixture.peer("a").send(log("one"));
     assert_eq!(next(&mut hearing).await, r#"a - - "\"one\"""#);
@@ -394,7 +394,7 @@ async fn leased_instance_notifies_its_dialog_only() {
     *peer.resources.lock().unwrap() = Some(vec![json!({"uri": "x:1", "name": "n"})]);
     let fixture = HostFixture::new(&[("a", peer)]);
     fixture.apply(vec![leased("a")]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     let (one, two) = (fixture.host.dialog(DialogId::new("1")), fixture.host.dialog(DialogId::new("2")));
     let of = |dialog: &mcp_host_runtime::Dialog| {
         let mut options = RequestOptions::default();

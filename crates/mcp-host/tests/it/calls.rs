@@ -69,7 +69,7 @@ async fn hd_119_call_ends_at_its_deadline() {
     quick.spec.limits.request = Duration::from_secs(7);
     let fixture = HostFixture::new(&[("a", ScriptedServer::new(&["hang"]))]);
     fixture.apply(vec![quick]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     let want = "MCPTimeoutError: server 'a' (npx): no response within 7 s (request less, or raise the request timeout)";
     check(&fixture.call("hang", "{}").await, want);
 

@@ -56,7 +56,7 @@ async fn hd_115_list_change_during_a_replacement_is_of_the_new_instance() {
             peer.set_tools(&["u"]);
             peer.announce();
         });
-        fixture.host.ready().await;
+        fixture.host.wait_until_ready().await;
         fixture.wait_for_summary("a:ready | a__u").await;
         tokio::time::sleep(milliseconds(100)).await;
         assert_eq!((peer.count("connect"), peer.open()), (2, 1), "{at}");
@@ -69,7 +69,7 @@ async fn dm_074_first_caller_may_be_dropped_at_any_moment_of_the_start() {
     for (gone, second) in moments.iter().flat_map(|gone| moments.map(|second| (*gone, second))) {
         let fixture = HostFixture::with(&[("a", ScriptedServer::new(&["t"]))], HostOptions::default());
         fixture.apply(vec![leased("a")]).await;
-        fixture.host.ready().await;
+        fixture.host.wait_until_ready().await;
         let peer = fixture.peer("a");
         *peer.delay.lock().unwrap() = milliseconds(10);
         let dialog = fixture.host.dialog(DialogId::new("d"));
@@ -92,7 +92,7 @@ async fn dm_077_release_at_any_moment_of_a_start_leaves_no_instance() {
     for at in [0, 1, 5, 9, 10, 11, 15, 20, 25] {
         let fixture = HostFixture::with(&[("a", ScriptedServer::new(&["t"]))], HostOptions::default());
         fixture.apply(vec![leased("a")]).await;
-        fixture.host.ready().await;
+        fixture.host.wait_until_ready().await;
         let peer = fixture.peer("a");
         *peer.delay.lock().unwrap() = milliseconds(10);
         let dialog = fixture.host.dialog(DialogId::new("d"));
@@ -122,7 +122,7 @@ async fn check_drain(ends: u64, want: &str, closed: u64) {
     let swap = async {
         tokio::time::sleep(milliseconds(1)).await;
         fixture.apply(vec![changed(configured_server("a"))]).await;
-        fixture.host.ready().await;
+        fixture.host.wait_until_ready().await;
         let begun = Instant::now();
         let end = async {
             tokio::time::sleep(milliseconds(ends)).await;
@@ -177,11 +177,11 @@ async fn wait_for_waits_for_the_named_servers_only() {
             .collect::<Vec<_>>()
             .join(" ")
     };
-    assert_eq!(states(fixture.host.wait_for(&ids(&["a", "nobody"])).await), "a:ready");
+    assert_eq!(states(fixture.host.wait_for_servers(&ids(&["a", "nobody"])).await), "a:ready");
     assert!(begun.elapsed() < milliseconds(1000), "{:?}", begun.elapsed());
-    assert_eq!(states(fixture.host.wait_for(&ids(&["b", "a"])).await), "b:ready a:ready");
+    assert_eq!(states(fixture.host.wait_for_servers(&ids(&["b", "a"])).await), "b:ready a:ready");
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-    assert_eq!(states(fixture.host.wait_for(&ids(&["c"])).await), "c:failed");
+    assert_eq!(states(fixture.host.wait_for_servers(&ids(&["c"])).await), "c:failed");
     fixture.host.shutdown().await;
-    assert_eq!(states(fixture.host.wait_for(&ids(&["a"])).await), "a:stopped");
+    assert_eq!(states(fixture.host.wait_for_servers(&ids(&["a"])).await), "a:stopped");
 }

@@ -62,7 +62,7 @@ async fn dm_121_refused_reload_is_reported_and_keeps_the_configuration() {
         assert_eq!(loaded.refused, text != DOMINDS, "{text}");
         if !loaded.refused {
             fixture.host.apply(loaded.desired).await;
-            fixture.host.ready().await;
+            fixture.host.wait_until_ready().await;
         }
         assert_eq!(fixture.summary(), "good:ready poor:failed bad:failed | t", "{text}");
     }

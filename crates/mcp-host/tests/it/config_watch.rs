@@ -17,7 +17,7 @@ struct FollowedFolder {
     following: FollowHandle,
 }
 
-/// The text of a configuration. In `a b=2 c! d-`, `b` has other arguments, `c` is invalid and `d` is disabled.
+/// Returns the text of a configuration. In `a b=2 c! d-`, `b` has other arguments, `c` is invalid and `d` is disabled.
 fn dominds(words: &str) -> String {
     let mut res = "version: 1\nservers:\n".to_owned();
     for word in words.split_whitespace() {
@@ -73,7 +73,7 @@ impl FollowedFolder {
         }
     }
 
-    /// The next event that is not a change of the watch mode, as text.
+    /// Returns the next event that is not a change of the watch mode, as text.
     async fn event(&mut self) -> String {
         loop {
             match self.following.next().await.unwrap() {
@@ -100,7 +100,7 @@ impl FollowedFolder {
     }
 }
 
-/// The one tool of a peer.
+/// Returns the one tool of a peer.
 fn tool(id: &str) -> &'static str {
     match id {
         "a" => "ta",

@@ -8,7 +8,7 @@ use mcp_testkit::servers::{DemoServers, configured_server};
 
 use crate::fixture::text_or_error;
 
-/// A dialer whose servers are all demo servers.
+/// Returns a dialer whose servers are all demo servers.
 pub(crate) fn demo_dialer() -> Dialer {
     let servers: Arc<DemoServers> = Arc::default();
     Arc::new(move |_, _| Ok(servers.dial()))
@@ -18,7 +18,7 @@ pub(crate) fn demo_dialer() -> Dialer {
 async fn hd_100_demo_server_is_connected_called_and_changed() {
     let host = Host::with_dialer(HostOptions::default(), demo_dialer());
     host.apply(DesiredServers::new(vec![configured_server("demo")])).await;
-    host.ready().await;
+    host.wait_until_ready().await;
     let published = host.snapshot();
     assert!(published.catalog.tool("demo__change_tools").is_some());
     assert!(!published.catalog.prompts().is_empty() && !published.catalog.resources().is_empty());

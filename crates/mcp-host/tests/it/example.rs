@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::fixture::text_or_error;
 
-/// The path of the example's program. Builds it, because a run of these tests alone builds no examples.
+/// Returns the path of the example's program. Builds it, because a run of these tests alone builds no examples.
 fn built() -> String {
     // With the same features, nothing is compiled twice.
     let features = if cfg!(feature = "otel") { "otel" } else { "" };
@@ -74,7 +74,7 @@ async fn server_process_accepts_a_trace_context() {
     std::fs::write(&file, servers.to_string()).unwrap();
     let host = Host::start(HostOptions::default());
     host.apply(load(&LoadRequest::new(file)).unwrap().into_desired().unwrap()).await;
-    host.ready().await;
+    host.wait_until_ready().await;
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let trace = TraceContext::parse(parent, Some("vendor=1")).ok();
     let arguments = RawJson::parse(r#"{"text":"hello"}"#.into()).unwrap();

@@ -31,7 +31,7 @@ pub(crate) fn short_drain() -> HostOptions {
 }
 
 impl HostFixture {
-    /// A host that does not restart failed servers, so that their state remains visible.
+    /// Creates a host that does not restart failed servers, so that their state remains visible.
     pub(crate) fn new(peers: &[(&'static str, Arc<ScriptedServer>)]) -> HostFixture {
         HostFixture::with(peers, {
             let mut options = HostOptions::default();
@@ -40,7 +40,7 @@ impl HostFixture {
         })
     }
 
-    /// A host that restarts failed servers after 1 to 2 s, then 2 to 4 s and so on, and probes every minute.
+    /// Returns a host that restarts failed servers after 1 to 2 s, then 2 to 4 s and so on, and probes every minute.
     pub(crate) fn supervised(peers: &[(&'static str, Arc<ScriptedServer>)]) -> HostFixture {
         HostFixture::with(peers, {
             let mut options = HostOptions::default();
@@ -56,7 +56,7 @@ impl HostFixture {
         HostFixture { host: Host::with_dialer(options, dialer), peers }
     }
 
-    /// A host without restarts that has started all peers.
+    /// Returns a host without restarts that has started all peers.
     pub(crate) async fn running(peers: &[(&'static str, Arc<ScriptedServer>)]) -> HostFixture {
         HostFixture::new(peers).started().await
     }
@@ -66,7 +66,7 @@ impl HostFixture {
         let mut ids: Vec<_> = self.peers.keys().copied().collect();
         ids.sort_unstable();
         self.apply(ids.into_iter().map(configured_server).collect()).await;
-        self.host.ready().await;
+        self.host.wait_until_ready().await;
         self
     }
 
@@ -84,7 +84,7 @@ impl HostFixture {
         self.host.call(ToolCall::new(name, arguments)).await
     }
 
-    /// The states of the servers and the names of the tools, for example `a:ready b:failed | a__t a__u`.
+    /// Returns the states of the servers and the names of the tools, for example `a:ready b:failed | a__t a__u`.
     pub(crate) fn summary(&self) -> String {
         let published = self.host.snapshot();
         let servers =
@@ -103,7 +103,7 @@ impl HostFixture {
         }
     }
 
-    /// The error of a server as `<kind>: <message>`; empty if it has none.
+    /// Returns the error of a server as `<kind>: <message>`; empty if it has none.
     pub(crate) fn failure(&self, id: &str) -> String {
         let published = self.host.snapshot();
         let status = published.servers.iter().find(|server| server.id == id).unwrap();
@@ -112,7 +112,7 @@ impl HostFixture {
     }
 }
 
-/// The restart policy of a supervised host.
+/// Returns the restart policy of a supervised host.
 pub(crate) fn supervision() -> Supervision {
     let seconds = Duration::from_secs;
     Supervision::Restart({
@@ -132,7 +132,7 @@ pub(crate) fn supervision() -> Supervision {
     })
 }
 
-/// The text of a result, or its error as `<kind>: <message>`.
+/// Returns the text of a result, or its error as `<kind>: <message>`.
 pub(crate) fn text_or_error(result: &CallResult) -> String {
     assert_eq!(result.success, result.error.is_none());
     match &result.error {
@@ -141,7 +141,7 @@ pub(crate) fn text_or_error(result: &CallResult) -> String {
     }
 }
 
-/// The same server with other arguments, which require a restart.
+/// Returns the same server with other arguments, which require a restart.
 pub(crate) fn changed(mut server: ResolvedServer) -> ResolvedServer {
     let Endpoint::Stdio(endpoint) = &mut server.endpoint else { panic!("it is a child process") };
     endpoint.args.push("--changed".into());

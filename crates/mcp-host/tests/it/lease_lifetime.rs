@@ -28,13 +28,13 @@ fn dialog(fixture: &HostFixture) -> Dialog {
     fixture.host.dialog(DialogId::new("d"))
 }
 
-/// A host with one leased server `a` and without supervision.
+/// Returns a host with one leased server `a` and without supervision.
 async fn fixture(options: HostOptions) -> HostFixture {
     let mut options = options;
     options.supervision = Supervision::Off;
     let fixture = HostFixture::with(&[("a", ScriptedServer::new(&["t", "slow"]))], options);
     fixture.apply(vec![leased("a")]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     fixture
 }
 
@@ -148,7 +148,7 @@ async fn dm_096_turn_renews_a_released_lease() {
     assert_eq!((fixture.peer("a").count("connect"), fixture.peer("a").open()), (3, 1));
     // When the base is replaced, the turn keeps its pinned instance only while that drains.
     fixture.apply(vec![changed(leased("a"))]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     check_called(&turn).await;
     tokio::time::sleep(Duration::from_secs(61)).await;
     let late = text_or_error(&turn.call(tool("a__t")).await);
@@ -199,7 +199,7 @@ async fn dm_075_lease_of_a_turn_is_not_idle() {
     assert_eq!((fixture.peer("a").open(), fixture.host.leases().len()), (0, 0));
 }
 
-/// The change of each gauge since the last snapshot.
+/// Returns the change of each gauge since the last snapshot.
 fn gauges(snapshotter: &Snapshotter) -> Vec<(String, f64)> {
     let all = snapshotter.snapshot().into_vec().into_iter();
     let mut res: Vec<_> = all
@@ -221,13 +221,13 @@ async fn hd_fr024_dropped_host_ends_the_leases_of_dialogs_and_turns() {
     let (shared, own) = (ScriptedServer::new(&["t", "slow"]), ScriptedServer::new(&["t"]));
     let fixture = HostFixture::new(&[("a", shared.clone()), ("b", own.clone())]);
     fixture.apply(vec![configured_server("a"), leased("b")]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     let dialog = dialog(&fixture);
     let turn = dialog.pin();
     assert!(turn.call(tool("a__t")).await.success && turn.call(tool("b__t")).await.success);
     // The previous instance is now held only by the turn.
     fixture.apply(vec![changed(configured_server("a")), leased("b")]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     assert_eq!((shared.open(), own.open()), (2, 1));
     gauges(&snapshotter);
     let mut published = fixture.host.subscribe();

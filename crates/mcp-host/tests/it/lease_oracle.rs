@@ -121,7 +121,7 @@ impl Replay {
         if !loaded.refused {
             self.host.apply(loaded.desired).await;
         }
-        self.host.ready().await;
+        self.host.wait_until_ready().await;
     }
 
     /// Our state, in a form that is common to both systems.

@@ -11,7 +11,7 @@ use mcp_testkit::servers::configured_server;
 use crate::fixture::{HostFixture, text_or_error};
 use crate::scripted_server::{ScriptedServer, StartBehavior};
 
-/// A server of which each dialog leases its own instance.
+/// Returns a server of which each dialog leases its own instance.
 pub(crate) fn leased(id: &str) -> ResolvedServer {
     let mut res = configured_server(id);
     res.spec.sharing = Sharing::PerOwner;
@@ -25,7 +25,7 @@ async fn fixture(peers: &[(&'static str, Arc<ScriptedServer>)], options: HostOpt
         res
     });
     fixture.apply(peers.iter().map(|(id, _)| leased(id)).collect()).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     fixture
 }
 

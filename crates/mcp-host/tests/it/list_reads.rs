@@ -38,7 +38,7 @@ async fn hd_115_only_the_failed_prompts_read_is_retried() {
     *peer.prompts.lock().unwrap() = Some(vec![json!({"name": "p"})]);
     peer.failing_methods.lock().unwrap().push("prompts/list");
     fixture.apply(vec![configured_server("a")]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     assert_eq!(fixture.host.snapshot().problems.len(), 1);
     tokio::time::sleep(Duration::from_millis(1500)).await;
     peer.failing_methods.lock().unwrap().clear();
@@ -56,7 +56,7 @@ async fn hd_115_undeclared_list_changes_are_read_for_every_kind() {
     *peer.prompts.lock().unwrap() = Some(vec![json!({"name": "p"})]);
     *peer.resources.lock().unwrap() = Some(vec![json!({"name": "r", "uri": "f:1"})]);
     fixture.apply(vec![configured_server("a")]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     let counts = || ["tools/list", "prompts/list", "resources/list"].map(|it| fixture.peer("a").count(it));
     assert_eq!(counts(), [1, 1, 1]);
     let mut published = fixture.host.subscribe();
@@ -102,7 +102,7 @@ async fn notifications_are_forwarded_within_bounds() {
     let definition = json!({"name": "odd", "inputSchema": "é".repeat(100_000)});
     fixture.peer("b").tools.lock().unwrap().push(definition);
     fixture.apply(["a", "b"].map(configured_server).to_vec()).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     let failure = fixture.failure("a");
     assert!((2000..2200).contains(&failure.len()) && failure.ends_with('…'), "{}", failure.len());
     let published = fixture.host.snapshot();

@@ -78,11 +78,11 @@ async fn hd_fr024_shutdown_does_not_wait_for_turns() {
 async fn dm_074_turn_keeps_its_lease() {
     let fixture = HostFixture::new(&[("a", ScriptedServer::new(&["t"]))]);
     fixture.apply(vec![leased("a")]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     let (pinned, late) = (fixture.host.pin(), fixture.host.pin());
     assert_eq!(text_or_error(&call(&pinned, "a__t").await), "{}");
     fixture.apply(vec![changed(leased("a"))]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     assert_eq!(text_or_error(&call(&pinned, "a__t").await), "{}");
     // A turn that made no call before the change has no pinned instance.
     assert_eq!(text_or_error(&call(&late, "a__t").await), REPLACED);

@@ -27,7 +27,7 @@ async fn host(servers: Vec<ResolvedServer>) -> Host {
         dialer,
     );
     host.apply(DesiredServers::new(servers)).await;
-    host.ready().await;
+    host.wait_until_ready().await;
     host
 }
 
@@ -41,7 +41,7 @@ fn raw(text: &'static str) -> RawJson {
     RawJson::parse(text.as_bytes().into()).unwrap()
 }
 
-/// The text of a prompt, or the error.
+/// Returns the text of a prompt, or the error.
 fn said(result: Result<PromptResult, HostError>) -> String {
     match result {
         Err(failure) => failure.to_string(),
@@ -55,7 +55,7 @@ fn said(result: Result<PromptResult, HostError>) -> String {
     }
 }
 
-/// The content of a resource, or the error.
+/// Returns the content of a resource, or the error.
 fn read(result: Result<ResourceResult, HostError>) -> String {
     match result {
         Err(failure) => failure.to_string(),

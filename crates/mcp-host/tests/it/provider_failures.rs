@@ -11,8 +11,8 @@ use mcp_host_runtime::{
 use crate::fixture::{HostFixture, text_or_error};
 use crate::scripted_server::ScriptedServer;
 
-fn refusal(dialog: &str, rejection: ProviderFailure) -> ProviderFailureReport {
-    let mut report = ProviderFailureReport::new("p", DialogId::new(dialog), rejection);
+fn refusal(dialog: &str, failure: ProviderFailure) -> ProviderFailureReport {
+    let mut report = ProviderFailureReport::new("p", DialogId::new(dialog), failure);
     report.tool = Some("a__t".to_owned());
     report.text = "schema is bad".to_owned();
     report

@@ -41,7 +41,7 @@ async fn dm_101_dm_104_changed_server_is_replaced_while_its_calls_continue() {
     let rest = async {
         tokio::time::sleep(Duration::from_millis(1)).await;
         fixture.apply(vec![changed(configured_server("a"))]).await;
-        fixture.host.ready().await;
+        fixture.host.wait_until_ready().await;
         assert_eq!(fixture.summary(), "a:ready | a__slow a__echo");
         assert_eq!(fixture.peer("a").open(), 2);
         assert_eq!(text_or_error(&fixture.call("echo", "{}").await), "{}");
@@ -89,7 +89,7 @@ async fn dm_104_no_call_ends_early_in_fifty_reloads() {
         res
     };
     fixture.apply(servers(0)).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     let fixture = Arc::new(fixture);
     let is_over = Arc::new(AtomicBool::new(false));
     let mut clients = JoinSet::new();
@@ -148,7 +148,7 @@ async fn dm_105_instance_is_kept_if_its_replacement_fails() {
     let fixture = HostFixture::running(&[("a", ScriptedServer::new(&["t"]))]).await;
     *fixture.peer("a").start_behavior.lock().unwrap() = StartBehavior::NotFound;
     fixture.apply(vec![changed(configured_server("a"))]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     assert_eq!(fixture.summary(), "a:ready | a__t");
     assert!(fixture.failure("a").contains("the command was not found"));
     assert!(fixture.call("a__t", "{}").await.success);
@@ -170,7 +170,7 @@ async fn dm_101_obsolete_start_leaves_no_instance() {
     assert_eq!(fixture.peer("a").open(), 1);
     *fixture.peer("a").start_behavior.lock().unwrap() = StartBehavior::Works;
     fixture.apply(vec![changed(configured_server("a"))]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     assert_eq!(fixture.summary(), "a:ready |");
     assert_eq!((fixture.peer("a").count("connect"), fixture.peer("a").open()), (2, 1));
 }
@@ -218,7 +218,7 @@ async fn dm_107_dm_124_missing_toolset_of_a_view_is_a_problem_until_it_exists() 
     fixture.host.set_views(vec![view(&["a", "b"]), view(&["b", "c"])]).await;
     assert_eq!(problems(), ["warning Toolset not found: b", "warning Toolset not found: c"]);
     fixture.apply(vec![configured_server("a"), configured_server("b")]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     assert_eq!(problems(), ["warning Toolset not found: c"]);
     fixture.host.set_views(Vec::new()).await;
     assert_eq!(problems(), none);

@@ -18,7 +18,7 @@ async fn fixture(directory: &Path, peer: Arc<ScriptedServer>) -> HostFixture {
     HostFixture::with(&[("a", peer)], options).started().await
 }
 
-/// The files in all folders of `directory`.
+/// Returns the files in all folders of `directory`.
 fn files(directory: &Path) -> Vec<PathBuf> {
     let inside = |it: &Path| std::fs::read_dir(it).unwrap().map(|it| it.unwrap().path()).collect::<Vec<_>>();
     inside(directory).iter().flat_map(|it| inside(it)).collect()

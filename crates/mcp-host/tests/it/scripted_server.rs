@@ -63,7 +63,7 @@ enum Command {
 }
 
 impl ScriptedServer {
-    /// A server with these tools; each accepts any object.
+    /// Creates a server with these tools; each accepts any object.
     pub(crate) fn new(names: &[&str]) -> Arc<ScriptedServer> {
         let peer = ScriptedServer {
             start_behavior: Mutex::new(StartBehavior::Works),
@@ -85,7 +85,7 @@ impl ScriptedServer {
         Arc::new(peer)
     }
 
-    /// A server without tools whose connections begin like this.
+    /// Returns a server without tools whose connections begin like this.
     pub(crate) fn starting(behavior: StartBehavior) -> Arc<ScriptedServer> {
         let peer = ScriptedServer::new(&[]);
         *peer.start_behavior.lock().unwrap() = behavior;
@@ -118,17 +118,17 @@ impl ScriptedServer {
         self.commands.send(Command::Disconnect).unwrap();
     }
 
-    /// How often `what` is in the log.
+    /// Returns how often `what` is in the log.
     pub(crate) fn count(&self, what: &str) -> usize {
         self.log.lock().unwrap().iter().filter(|it| *it == what).count()
     }
 
-    /// The number of open connections.
+    /// Returns the number of open connections.
     pub(crate) fn open(&self) -> usize {
         self.count("connect") - self.count("end")
     }
 
-    /// A dial of this server.
+    /// Returns a dial of this server.
     pub(crate) fn dial(self: &Arc<ScriptedServer>) -> Arc<dyn Dial> {
         let peer = Arc::clone(self);
         in_memory("peer", move |link| run(Arc::clone(&peer), link))
@@ -138,7 +138,7 @@ impl ScriptedServer {
         self.log.lock().unwrap().push(what.to_owned());
     }
 
-    /// The declared capabilities. Only changes of tools are announced.
+    /// Returns the declared capabilities. Only changes of tools are announced.
     fn capabilities(&self) -> Value {
         let mut res = json!({"tools": {"listChanged": true}, "logging": {}});
         if self.prompts.lock().unwrap().is_some() {
@@ -150,7 +150,7 @@ impl ScriptedServer {
         res
     }
 
-    /// The tools as it lists them, after the scripted steps.
+    /// Returns the tools as it lists them, after the scripted steps.
     async fn list_tools(&self) -> Vec<Value> {
         let mut res = self.tools.lock().unwrap().clone();
         while let Some(step) = self.next_step() {
@@ -177,7 +177,7 @@ impl ScriptedServer {
         }
     }
 
-    /// The response to a request; `None` for no response.
+    /// Returns the response to a request; `None` for no response.
     async fn answer(&self, method: &str, params: &Value) -> Option<Result<Value, Value>> {
         if method == "tools/list" && self.announces_reads.load(Ordering::Relaxed) {
             self.announce();

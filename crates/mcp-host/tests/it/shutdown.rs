@@ -57,7 +57,7 @@ async fn hd_fr024_leases_are_stopped_concurrently() {
     let servers =
         ids.iter().enumerate().map(|(at, it)| if at % 2 == 0 { configured_server(it) } else { leased(it) });
     fixture.apply(servers.collect()).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     let dialog = fixture.host.dialog(DialogId::new("d"));
     let turn = Arc::new(dialog.pin());
     let call = |name: &str| ToolCall::new(name, RawJson::empty_object());
@@ -87,12 +87,12 @@ async fn shutdown_may_be_requested_repeatedly_at_any_time() {
     let fixture = HostFixture::new(&[("a", ScriptedServer::starting(StartBehavior::Silent))]);
     fixture.apply(vec![configured_server("a")]).await;
     tokio::time::sleep(Duration::from_millis(1)).await;
-    tokio::join!(fixture.host.shutdown(), fixture.host.shutdown(), fixture.host.ready());
+    tokio::join!(fixture.host.shutdown(), fixture.host.shutdown(), fixture.host.wait_until_ready());
     // The pending start is aborted too.
     assert_eq!((fixture.peer("a").count("connect"), fixture.peer("a").open()), (1, 0));
     fixture.host.shutdown().await;
     fixture.apply(vec![configured_server("a")]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     assert_eq!(fixture.summary(), "a:stopped |");
     assert_eq!((fixture.peer("a").count("connect"), fixture.peer("a").open()), (1, 0));
 }

@@ -20,7 +20,7 @@ async fn dm_102_hd_sc6_failed_server_does_not_hide_others() {
     fixture.apply(["good", "missing", "silent", "unlisted"].map(configured_server).to_vec()).await;
     // The good server does not wait for the startup timeout (60 s) of the silent one.
     fixture.wait_for_summary("good:ready missing:failed silent:starting unlisted:failed | good__t").await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     assert_eq!(fixture.summary(), "good:ready missing:failed silent:failed unlisted:failed | good__t");
 
     let failures = [
@@ -69,7 +69,7 @@ async fn hd_135_server_that_does_not_list_in_time_fails() {
     let fixture = HostFixture::new(&[("a", ScriptedServer::new(&["t"]))]);
     fixture.peer("a").silent_methods.lock().unwrap().push("tools/list");
     fixture.apply(vec![configured_server("a")]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     let failure = fixture.failure("a");
     let want = "MCPTimeoutError: server 'a' (npx): ";
     assert!(failure.starts_with(want), "{failure}");
@@ -82,7 +82,7 @@ async fn hd_029_undiscovered_lists_are_not_requested() {
     let mut unloaded = configured_server("a");
     unloaded.spec.discovery.tools = false;
     fixture.apply(vec![unloaded]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     assert_eq!(fixture.summary(), "a:ready |");
     assert_eq!(fixture.peer("a").count("tools/list"), 0);
 }
@@ -141,7 +141,7 @@ async fn hd_116_missing_command_is_named() {
     let mut missing = configured_server("a");
     missing.endpoint = Endpoint::Stdio(StdioEndpoint::new("no-such-program-anywhere"));
     host.apply(DesiredServers::new(vec![missing])).await;
-    host.ready().await;
+    host.wait_until_ready().await;
     let failure = host.snapshot().servers[0].error.clone().unwrap();
     assert_eq!(
         failure.to_string(),
@@ -164,7 +164,7 @@ async fn command_mcp_host_is_the_current_executable() {
     let mut own = configured_server("a");
     own.endpoint = Endpoint::Stdio(StdioEndpoint::new("mcp-host"));
     host.apply(DesiredServers::new(vec![own])).await;
-    host.ready().await;
+    host.wait_until_ready().await;
     let failure = host.snapshot().servers[0].error.clone().unwrap().to_string();
     let want =
         "MCPConnectionError: server 'a' (mcp-host): the server could not be started: its process ended with";

@@ -70,7 +70,7 @@ async fn failed_first_connection_is_retried_in_the_background() {
     .started()
     .await;
     assert_eq!(fixture.summary(), "a:restarting b:ready | b__t");
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     // The server fails repeatedly until its restarts are suspended.
     fixture.wait_for_summary("a:failed b:ready | b__t").await;
     assert!(fixture.failure("a").ends_with(
@@ -147,7 +147,7 @@ async fn huge_limit_is_no_limit() {
     let mut patient = configured_server("a");
     patient.spec.limits.startup = Duration::MAX;
     fixture.apply(vec![patient]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     fixture.peer("a").set_tools(&["u"]);
     fixture.peer("a").announce();
     fixture.wait_for_summary("a:ready | a__u").await;

@@ -69,7 +69,7 @@ async fn panic_of_the_supervisor_task_is_reported() {
         )
         .await;
     drop(sabotage);
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
 
     assert_eq!(fixture.summary(), "a:failed b:failed c:failed |");
     let fault = "MCPConnectionError: the host itself has failed; this is a bug in mcp-host";
@@ -90,7 +90,7 @@ async fn panic_of_the_supervisor_task_is_reported() {
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!((fixture.peer("a").open(), fixture.peer("b").open()), (0, 0));
     fixture.apply(vec![configured_server("a")]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     // Servers that are applied later are listed with the same failure.
     assert_eq!((fixture.summary().as_str(), fixture.failure("a").as_str()), ("a:failed |", fault));
     assert_eq!(text_or_error(&fixture.call("a__t", "{}").await), fault);

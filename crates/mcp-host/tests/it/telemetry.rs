@@ -215,7 +215,7 @@ async fn metrics_are_documented_and_consistent() {
     let mut own = configured_server("b");
     own.spec.sharing = Sharing::PerOwner;
     fixture.apply(vec![configured_server("a"), own]).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     fixture.call("echo", "{}").await;
     fixture.call("fail", "{}").await;
     fixture.call("big", "{}").await;
@@ -336,7 +336,7 @@ async fn published_values_print_no_secret() {
     let wanted = DesiredServers::new(vec![secret]);
     let printed = format!("{wanted:?}");
     fixture.host.apply(wanted).await;
-    fixture.host.ready().await;
+    fixture.host.wait_until_ready().await;
     let published = fixture.host.snapshot();
     let event = events.next().await.unwrap();
     let printed = format!(

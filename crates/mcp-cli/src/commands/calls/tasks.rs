@@ -52,12 +52,12 @@ async fn send_request(
     let failed = |error: RequestFailure| Failure::of_request(&error.error);
     let invalid = |error: serde_json::Error| Failure::new(format!("server '{server}': {error}"));
     if args.wait {
-        let result = host.task_result(&args.id, options).await.map_err(failed)?.result;
+        let result = host.wait_for_task_result(&args.id, options).await.map_err(failed)?.result;
         let result: ToolResult = result.read().map_err(invalid)?;
         return Ok(result_report(context, server, result));
     }
     let method = if args.cancel { Method::CancelTask } else { Method::GetTask };
-    let result = host.task_request_raw(method, &args.id, None, options).await.map_err(failed)?.result;
+    let result = host.send_task_request_raw(method, &args.id, None, options).await.map_err(failed)?.result;
     if args.cancel {
         let out = match context.format {
             Format::Json => json::document(&json!({"server": server, "taskId": args.id, "cancelled": true})),

@@ -1,8 +1,8 @@
-//! Disk operations of result overflow. All of them block, and a network disk may never answer.
+//! Disk operations for overflow files. All of them block; those on a network disk may never return.
 //!
-//! The folder has 128 random bits in its name and is private, so prepared files or links are never opened. It is used
-//! only where no other user can replace it or a folder above it. Its name identifies the host process, so that the
-//! next host can remove it.
+//! The folder has 128 random bits in its name and is private, so files or links that someone prepared are never opened. It
+//! is created only where no other user can replace it or a folder above it. Its name identifies the host process, so that
+//! the next host can remove it.
 
 use std::fmt::Debug;
 use std::fs::{self, DirBuilder};
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use mcp_host_transport::ProcessIdentity;
 use tempfile::{Builder, TempDir};
 
-/// The prefix of our folder names.
-const PREFIX: &str = "mcp-host-";
+/// The prefix of the folder names.
+const FOLDER_PREFIX: &str = "mcp-host-";
 
 /// Storage for overflow files.
 pub(super) trait Disk: Debug + Send + Sync {
@@ -22,9 +22,9 @@ pub(super) trait Disk: Debug + Send + Sync {
     /// Writes a new file in such a folder.
     fn write(&self, folder: &Path, bytes: &[u8], extension: &str) -> io::Result<PathBuf>;
     /// Removes a file.
-    fn remove(&self, file: &Path);
+    fn remove_file(&self, file: &Path);
     /// Removes a folder with its content.
-    fn clear(&self, folder: TempDir) -> io::Result<()>;
+    fn remove_folder(&self, folder: TempDir) -> io::Result<()>;
 }
 
 /// The local file system.
@@ -33,7 +33,7 @@ pub(super) struct LocalDisk;
 
 impl Disk for LocalDisk {
     fn create_folder(&self, directory: &Path) -> io::Result<TempDir> {
-        new_folder(directory)
+        create_private_folder(directory)
     }
 
     fn write(&self, folder: &Path, bytes: &[u8], extension: &str) -> io::Result<PathBuf> {
@@ -45,59 +45,59 @@ impl Disk for LocalDisk {
         Ok(file.keep().map_err(|it| it.error)?.1)
     }
 
-    fn remove(&self, file: &Path) {
+    fn remove_file(&self, file: &Path) {
         // It may have been removed already.
         let _ = fs::remove_file(file);
     }
 
-    fn clear(&self, folder: TempDir) -> io::Result<()> {
+    fn remove_folder(&self, folder: TempDir) -> io::Result<()> {
         folder.close()
     }
 }
 
-/// Creates a new private folder. Both created folders are closed to other users.
-fn new_folder(directory: &Path) -> io::Result<TempDir> {
-    let mut own = DirBuilder::new();
-    own.recursive(true);
+/// Creates a new private folder in `directory`, which is created if missing. Other users cannot open them.
+fn create_private_folder(directory: &Path) -> io::Result<TempDir> {
+    let mut directory_builder = DirBuilder::new();
+    directory_builder.recursive(true);
     let mut builder = Builder::new();
-    let owner = ProcessIdentity::current().map(|it| format!("{PREFIX}{it}-"));
-    builder.prefix(owner.as_deref().unwrap_or(PREFIX)).rand_bytes(22);
+    let owner = ProcessIdentity::current().map(|it| format!("{FOLDER_PREFIX}{it}-"));
+    builder.prefix(owner.as_deref().unwrap_or(FOLDER_PREFIX)).rand_bytes(22);
     #[cfg(unix)]
     {
         use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-        own.mode(0o700);
+        directory_builder.mode(0o700);
         builder.permissions(fs::Permissions::from_mode(0o700));
     }
-    own.create(directory)?;
+    directory_builder.create(directory)?;
     // The path is used elsewhere, so it must be absolute and must not depend on links.
     let directory = directory.canonicalize()?;
     let folder = builder.tempdir_in(&directory)?;
-    // The owner of the new folder is our user.
+    // The owner of the new folder is the user of this process.
     match unsafe_reason(&ancestor_ownership(&directory)?, ownership(folder.path())?.owner) {
         Some(reason) => Err(io::Error::new(io::ErrorKind::PermissionDenied, reason)),
         None => Ok(folder),
     }
 }
 
-/// Removes the folders of killed hosts.
+/// Removes the folders of killed hosts from `directory`.
 pub(super) fn remove_stale(directory: &Path) -> io::Result<()> {
     let directory = match directory.canonicalize() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         directory => directory?,
     };
-    // The owner check of processes needs /proc as well.
-    let Ok(us) = ownership(Path::new("/proc/self")) else { return Ok(()) };
-    if unsafe_reason(&ancestor_ownership(&directory)?, us.owner).is_some() {
+    // `ProcessIdentity` needs /proc as well.
+    let Ok(this_process) = ownership(Path::new("/proc/self")) else { return Ok(()) };
+    if unsafe_reason(&ancestor_ownership(&directory)?, this_process.owner).is_some() {
         return Ok(());
     }
     for entry in fs::read_dir(&directory)? {
         let entry = entry?;
         let name = entry.file_name();
-        let owner = name.to_str().and_then(|it| it.strip_prefix(PREFIX)?.rsplit_once('-'));
-        let is_left =
+        let owner = name.to_str().and_then(|it| it.strip_prefix(FOLDER_PREFIX)?.rsplit_once('-'));
+        let is_stale =
             owner.and_then(|(owner, _)| ProcessIdentity::parse(owner)).is_some_and(|it| it.is_dead());
         // Another user's folder may have any name, and links are not followed.
-        if is_left && entry.file_type()?.is_dir() && ownership(&entry.path())?.owner == us.owner {
+        if is_stale && entry.file_type()?.is_dir() && ownership(&entry.path())?.owner == this_process.owner {
             fs::remove_dir_all(entry.path())?;
         }
     }
@@ -108,16 +108,17 @@ pub(super) fn remove_stale(directory: &Path) -> io::Result<()> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Ownership {
     path: PathBuf,
+    /// The user id of the owner.
     owner: u32,
     mode: u32,
 }
 
-/// Why another user could replace a folder created in the last of these, each inside the previous one; `None` if only
-/// we and root can.
-fn unsafe_reason(folders: &[Ownership], us: u32) -> Option<String> {
+/// Returns the reason why another user than `user` and root could replace a folder in the last of `folders`, of which
+/// each is inside the previous one. `None`: no other user could.
+fn unsafe_reason(folders: &[Ownership], user: u32) -> Option<String> {
     folders.iter().find_map(|it| {
         let path = it.path.display();
-        if it.owner != us && it.owner != 0 {
+        if it.owner != user && it.owner != 0 {
             let owner = it.owner;
             return Some(format!("{path} belongs to another user ({owner}), who may replace what is in it"));
         }
@@ -129,11 +130,11 @@ fn unsafe_reason(folders: &[Ownership], us: u32) -> Option<String> {
     })
 }
 
-/// The folder and its ancestors, from the root. The path must be canonical.
+/// Returns the ownership of the folder and its ancestors, from the root. The path must be canonical.
 fn ancestor_ownership(directory: &Path) -> io::Result<Vec<Ownership>> {
-    let mut all = directory.ancestors().map(ownership).collect::<io::Result<Vec<_>>>()?;
-    all.reverse();
-    Ok(all)
+    let mut folders = directory.ancestors().map(ownership).collect::<io::Result<Vec<_>>>()?;
+    folders.reverse();
+    Ok(folders)
 }
 
 fn ownership(path: &Path) -> io::Result<Ownership> {
@@ -151,7 +152,7 @@ fn ownership(path: &Path) -> io::Result<Ownership> {
 mod tests {
     use super::*;
 
-    /// Folders as `owner mode`, from the root; we are user 7. Expects the number of the refused one.
+    /// Checks folders as `owner mode`, from the root, for user 7. Expects the index of the refused one.
     #[track_caller]
     fn check(folders: &[&str], want: Option<usize>) {
         let owned = |(at, text): (usize, &&str)| {
@@ -195,13 +196,13 @@ mod tests {
         let target = tempfile::tempdir().unwrap();
         let ours = ProcessIdentity::current().unwrap().to_string();
         let [id, started, world] = ours.split('-').collect::<Vec<_>>()[..] else { panic!("{ours}") };
-        let dead = format!("{PREFIX}{id}-0-{world}-aaaa");
+        let dead = format!("{FOLDER_PREFIX}{id}-0-{world}-aaaa");
         let others = [
-            format!("{PREFIX}{id}-{started}-{world}-aaaa"),
-            format!("{PREFIX}{id}-0-{world}0-aaaa"),
-            format!("{PREFIX}{id}-0-0-aaaa"),
-            format!("{PREFIX}{id}-0-{world}"),
-            format!("{PREFIX}aaaa"),
+            format!("{FOLDER_PREFIX}{id}-{started}-{world}-aaaa"),
+            format!("{FOLDER_PREFIX}{id}-0-{world}0-aaaa"),
+            format!("{FOLDER_PREFIX}{id}-0-0-aaaa"),
+            format!("{FOLDER_PREFIX}{id}-0-{world}"),
+            format!("{FOLDER_PREFIX}aaaa"),
             format!("other-{id}-0-{world}-aaaa"),
         ];
         for name in others.iter().chain([&dead]) {
@@ -211,7 +212,7 @@ mod tests {
         // Links are not followed.
         let aside = tempfile::tempdir().unwrap();
         fs::write(aside.path().join("kept"), "x").unwrap();
-        let link = target.path().join(format!("{PREFIX}{id}-0-{world}-bbbb"));
+        let link = target.path().join(format!("{FOLDER_PREFIX}{id}-0-{world}-bbbb"));
         std::os::unix::fs::symlink(aside.path(), &link).unwrap();
 
         remove_stale(target.path()).unwrap();

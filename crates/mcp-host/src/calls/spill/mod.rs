@@ -1,8 +1,8 @@
-//! Private files for results above their limit, in a folder of the host that is removed with it.
+//! Overflow files: private files for results above their limit, in a folder that is removed with the host.
 //!
-//! A lock protects the index of files; disk operations run outside of the lock. If the disk does not respond, a
-//! result waits for [`IO_TIMEOUT`] and is then cut; nothing else is delayed. The number of stalled writes is
-//! limited. A part that cannot be written is cut. The files of one result never evict each other.
+//! A lock protects the index of files; disk operations run outside of the lock. If the disk does not respond, a result
+//! waits for [`IO_TIMEOUT`] and is then cut; nothing else is delayed. The number of stalled writes is limited. A part that
+//! cannot be written is cut. The files of one result never evict each other.
 
 mod disk;
 mod part;
@@ -28,37 +28,36 @@ const IO_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum number of concurrent writes, stalled ones included.
 const MAX_CONCURRENT_WRITES: usize = 8;
 
-/// Where overflow of results is stored, and how much of it.
+/// The folder and the size limit of overflow files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpillPolicy {
-    /// The folder in which each host creates its own subfolder with its first overflow. It is created if missing. A
-    /// folder in which other users could replace ours is refused. Subfolders of killed hosts are removed at the next
-    /// start.
+    /// The folder in which each host creates its own subfolder for its first overflow file. It is created if missing, and
+    /// refused if other users could replace the subfolder. Subfolders of killed hosts are removed at the next start.
     pub directory: PathBuf,
-    /// The maximum size of all files of the host. The oldest files are removed first; a larger part is cut.
+    /// The maximum size of all files of the host in bytes. The oldest files are removed first. A larger part is cut.
     pub max_bytes: u64,
 }
 
 impl SpillPolicy {
-    /// Files in `directory`, limited to 256 MiB.
+    /// Creates a policy for files in `directory`, with a limit of 256 MiB.
     pub fn in_directory(directory: impl Into<PathBuf>) -> SpillPolicy {
         SpillPolicy { directory: directory.into(), max_bytes: 256 << 20 }
     }
 }
 
-/// Why a part was not written.
+/// The reason why a part was not written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SpillError {
     /// It exceeds the limit.
-    #[error("it has {bytes} bytes; all files of this host are limited to {most} bytes")]
-    TooLarge { bytes: u64, most: u64 },
+    #[error("it has {bytes} bytes; all files of this host are limited to {limit} bytes")]
+    TooLarge { bytes: u64, limit: u64 },
     /// The running writes leave too little room.
-    #[error("it has {bytes} bytes; the files that are being written leave room for {left} bytes")]
-    NoRoom { bytes: u64, left: u64 },
+    #[error("it has {bytes} bytes; the files that are being written leave room for {remaining} bytes")]
+    NoRoom { bytes: u64, remaining: u64 },
     /// The host writes no files, or has stopped writing.
     #[error("the host writes no results to files")]
-    Off,
+    Disabled,
     /// The operation failed.
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: io::Error },
@@ -76,10 +75,11 @@ pub(crate) struct SpillStore {
     files: Arc<SpillFiles>,
     timeout: Duration,
     pool: BlockingPool,
-    /// Held by each write until it ends, also after its timeout.
-    room: Arc<Semaphore>,
+    /// Has a permit for each write. A write that timed out keeps its permit until it ends.
+    write_permits: Arc<Semaphore>,
 }
 
+/// The files and the disk, which running writes share with the store.
 #[derive(Debug)]
 struct SpillFiles {
     state: Mutex<SpillState>,
@@ -88,47 +88,50 @@ struct SpillFiles {
     stalled: AtomicBool,
 }
 
+/// The index of the files.
 #[derive(Debug)]
 struct SpillState {
     /// `None`: the host writes no files, or has stopped writing.
     policy: Option<SpillPolicy>,
-    /// Also held by each write; the last holder removes the folder.
+    /// The folder, which each running write shares. The last one that drops it removes the folder.
     folder: Option<Arc<TempDir>>,
     /// The files, oldest first.
     files: VecDeque<SpillFile>,
     /// The bytes of existing files and running writes.
     bytes: u64,
-    /// The number of results with files so far.
-    results: u64,
+    /// The id of the last result with files.
+    last_result: u64,
 }
 
+/// An existing file.
 #[derive(Debug)]
 struct SpillFile {
     path: PathBuf,
     bytes: u64,
-    /// The result it belongs to.
+    /// The id of the result to which it belongs.
     result: u64,
 }
 
 impl SpillStore {
     /// Creates a store. Without a policy it never writes.
     pub(crate) fn new(policy: Option<SpillPolicy>) -> SpillStore {
-        SpillStore::on(Box::new(LocalDisk), IO_TIMEOUT, policy)
+        SpillStore::with_disk(Box::new(LocalDisk), IO_TIMEOUT, policy)
     }
 
-    fn on(disk: Box<dyn Disk>, timeout: Duration, policy: Option<SpillPolicy>) -> SpillStore {
-        let state = SpillState { policy, folder: None, files: VecDeque::new(), bytes: 0, results: 0 };
+    /// Creates a store on `disk`, whose operations have `timeout`.
+    fn with_disk(disk: Box<dyn Disk>, timeout: Duration, policy: Option<SpillPolicy>) -> SpillStore {
+        let state = SpillState { policy, folder: None, files: VecDeque::new(), bytes: 0, last_result: 0 };
         SpillStore {
             files: Arc::new(SpillFiles { state: Mutex::new(state), disk, stalled: AtomicBool::new(false) }),
             timeout,
             // Two more than the writes, for the cleanups at start and at shutdown.
             pool: BlockingPool::new(timeout, MAX_CONCURRENT_WRITES + 2),
-            room: Arc::new(Semaphore::new(MAX_CONCURRENT_WRITES)),
+            write_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_WRITES)),
         }
     }
 
-    /// Whether files are written.
-    pub(crate) fn is_on(&self) -> bool {
+    /// Returns whether files are written.
+    pub(crate) fn is_enabled(&self) -> bool {
         self.files.state.lock().policy.is_some()
     }
 
@@ -148,47 +151,49 @@ impl SpillStore {
         &self,
         parts: Vec<SpillPart>,
     ) -> Result<Vec<Result<PathBuf, SpillError>>, SpillError> {
-        let room = self.permit().await?;
+        let permit = self.acquire_permit().await?;
         let files = Arc::clone(&self.files);
         let work = move || {
             let written = files.write_all(&parts);
             files.stalled.store(false, Ordering::Relaxed);
-            drop(room);
+            drop(permit);
             written
         };
         match self.pool.spawn(work).end().await {
             Ok(TaskOutcome::Done(written)) => Ok(written),
             Ok(TaskOutcome::TimedOut) => {
                 self.files.stalled.store(true, Ordering::Relaxed);
-                Err(self.slow())
+                Err(self.slow_error())
             }
             Ok(TaskOutcome::Failed) | Err(_) => Err(SpillError::Failed),
         }
     }
 
-    /// Waits for a free write; fails at once while writes are stalled.
-    async fn permit(&self) -> Result<OwnedSemaphorePermit, SpillError> {
-        match Arc::clone(&self.room).try_acquire_owned() {
-            Ok(room) => Ok(room),
-            Err(_) if self.files.stalled.load(Ordering::Relaxed) => Err(self.slow()),
+    /// Waits until a write may begin. Fails at once if too many writes are stalled.
+    async fn acquire_permit(&self) -> Result<OwnedSemaphorePermit, SpillError> {
+        match Arc::clone(&self.write_permits).try_acquire_owned() {
+            Ok(permit) => Ok(permit),
+            Err(_) if self.files.stalled.load(Ordering::Relaxed) => Err(self.slow_error()),
             Err(_) => {
-                let room = tokio::time::timeout(self.timeout, Arc::clone(&self.room).acquire_owned()).await;
-                Ok(room.map_err(|_| self.slow())?.expect("the semaphore is never closed"))
+                let permit = Arc::clone(&self.write_permits).acquire_owned();
+                let permit = tokio::time::timeout(self.timeout, permit).await;
+                Ok(permit.map_err(|_| self.slow_error())?.expect("the semaphore is never closed"))
             }
         }
     }
 
-    fn slow(&self) -> SpillError {
+    /// Returns the error of a write that timed out.
+    fn slow_error(&self) -> SpillError {
         let path = self.files.state.lock().policy.as_ref().map(|it| it.directory.clone()).unwrap_or_default();
         SpillError::Slow { path, timeout: self.timeout }
     }
 
-    /// Removes all files and writes no more. Waits at most the timeout.
+    /// Removes all files and writes no further ones. Waits at most for the timeout.
     pub(crate) async fn close(&self) {
         if let Some(folder) = self.files.close() {
             let files = Arc::clone(&self.files);
             // Fails only at the end of the runtime; the operation continues.
-            let _ = self.pool.spawn(move || files.clear(folder)).end().await;
+            let _ = self.pool.spawn(move || files.remove_folder(folder)).end().await;
         }
     }
 
@@ -197,156 +202,160 @@ impl SpillStore {
         if let Some(folder) = self.files.close() {
             let files = Arc::clone(&self.files);
             let (sender, removed) = mpsc::channel();
-            let clear = move || {
-                files.clear(folder);
+            let remove = move || {
+                files.remove_folder(folder);
                 // The receiver may have been dropped.
                 let _ = sender.send(());
             };
-            if let Err(error) = std::thread::Builder::new().name("mcp-host-files".to_owned()).spawn(clear) {
+            if let Err(error) = std::thread::Builder::new().name("mcp-host-files".to_owned()).spawn(remove) {
                 tracing::warn!(%error, "cannot start a thread to remove the folder of large results");
             }
-            // Finished or timed out; nothing else to wait for.
+            // After the timeout the thread continues alone.
             let _ = removed.recv_timeout(self.timeout);
         }
     }
 }
 
 impl SpillFiles {
+    /// Writes each part of one result to its own file.
     fn write_all(&self, parts: &[SpillPart]) -> Vec<Result<PathBuf, SpillError>> {
         let result = {
             let mut state = self.state.lock();
-            state.results += 1;
-            state.results
+            state.last_result += 1;
+            state.last_result
         };
         parts.iter().map(|it| self.write(it, result)).collect()
     }
 
-    fn write(&self, whole: &SpillPart, result: u64) -> Result<PathBuf, SpillError> {
-        let (content, extension) = whole.content();
+    /// Writes a part of the result with the id `result`. Removes old files to make room.
+    fn write(&self, part: &SpillPart, result: u64) -> Result<PathBuf, SpillError> {
+        let (content, extension) = part.file_content();
         let bytes = content.len() as u64;
-        let old = self.state.lock().reserve(bytes, result)?;
-        old.iter().for_each(|it| self.disk.remove(it));
+        let evicted = self.state.lock().reserve(bytes, result)?;
+        evicted.iter().for_each(|it| self.disk.remove_file(it));
         let written = self.write_file(&content, extension);
         let mut state = self.state.lock();
         match written {
-            Ok((path, folder)) if state.is_in(&folder) => {
+            Ok((path, folder)) if state.is_current_folder(&folder) => {
                 state.files.push_back(SpillFile { path: path.clone(), bytes, result });
                 Ok(path)
             }
             other => {
                 state.bytes -= bytes;
                 drop(state);
-                // The host was closed, or the folder replaced. This may be the last holder.
+                // The host was closed, or the folder replaced. This may drop the old folder.
                 other.and_then(|(path, _)| {
-                    self.disk.remove(&path);
-                    Err(SpillError::Off)
+                    self.disk.remove_file(&path);
+                    Err(SpillError::Disabled)
                 })
             }
         }
     }
 
-    /// Writes a file; returns its path and folder.
+    /// Writes a file. Returns its path and folder.
     fn write_file(&self, content: &[u8], extension: &str) -> Result<(PathBuf, Arc<TempDir>), SpillError> {
-        let put = |folder: Arc<TempDir>| match self.disk.write(folder.path(), content, extension) {
+        let write_in = |folder: Arc<TempDir>| match self.disk.write(folder.path(), content, extension) {
             Ok(path) => Ok((path, folder)),
             Err(source) => Err((source, folder)),
         };
-        let outcome = match put(self.folder()?) {
-            // The folder was removed by a cleanup job: create another.
+        let outcome = match write_in(self.folder()?) {
+            // Someone removed the folder: create another one.
             Err((source, folder)) if source.kind() == io::ErrorKind::NotFound => {
-                let lost = self.state.lock().forget_folder(&folder);
-                drop(lost);
-                put(self.folder()?)
+                let forgotten = self.state.lock().forget_folder(&folder);
+                drop(forgotten);
+                write_in(self.folder()?)
             }
             outcome => outcome,
         };
-        outcome.map_err(|(source, folder)| failed(folder.path())(source))
+        outcome.map_err(|(source, folder)| io_error(folder.path())(source))
     }
 
-    /// The folder of this host, created if missing.
+    /// Returns the folder of this host, which is created if missing.
     fn folder(&self) -> Result<Arc<TempDir>, SpillError> {
         let directory = {
             let state = self.state.lock();
             match (&state.policy, &state.folder) {
-                (None, _) => return Err(SpillError::Off),
+                (None, _) => return Err(SpillError::Disabled),
                 (Some(_), Some(folder)) => return Ok(Arc::clone(folder)),
                 (Some(policy), None) => policy.directory.clone(),
             }
         };
-        // Another thread may do the same; the loser is removed after the lock is released.
-        let made = Arc::new(self.disk.create_folder(&directory).map_err(failed(&directory))?);
+        // Another thread may do the same. The second folder is dropped after the lock is released.
+        let created = Arc::new(self.disk.create_folder(&directory).map_err(io_error(&directory))?);
         let mut state = self.state.lock();
         match (&state.policy, &state.folder) {
-            (None, _) => Err(SpillError::Off),
+            (None, _) => Err(SpillError::Disabled),
             (Some(_), Some(folder)) => Ok(Arc::clone(folder)),
             (Some(_), None) => {
-                state.folder = Some(Arc::clone(&made));
-                Ok(made)
+                state.folder = Some(Arc::clone(&created));
+                Ok(created)
             }
         }
     }
 
-    /// Stops writing; returns the folder to remove.
+    /// Stops writing. Returns the folder to remove.
     fn close(&self) -> Option<Arc<TempDir>> {
         let mut state = self.state.lock();
         state.policy = None;
-        state.clear_entries();
+        state.forget_files();
         state.folder.take()
     }
 
-    /// Removes a folder, unless a write still holds it.
-    fn clear(&self, folder: Arc<TempDir>) {
-        if let Some(error) = Arc::into_inner(folder).and_then(|it| self.disk.clear(it).err()) {
+    /// Removes a folder, unless a write still uses it.
+    fn remove_folder(&self, folder: Arc<TempDir>) {
+        if let Some(error) = Arc::into_inner(folder).and_then(|it| self.disk.remove_folder(it).err()) {
             tracing::warn!(%error, "cannot remove the folder of large results");
         }
     }
 }
 
 impl SpillState {
-    /// Reserves room for a file; returns the files to remove for it.
+    /// Reserves room for a file. Returns the files to remove for it.
     fn reserve(&mut self, bytes: u64, result: u64) -> Result<Vec<PathBuf>, SpillError> {
-        let Some(policy) = &self.policy else { return Err(SpillError::Off) };
-        let most = policy.max_bytes;
-        if bytes > most {
-            return Err(SpillError::TooLarge { bytes, most });
+        let Some(policy) = &self.policy else { return Err(SpillError::Disabled) };
+        let limit = policy.max_bytes;
+        if bytes > limit {
+            return Err(SpillError::TooLarge { bytes, limit });
         }
-        let others: u64 = self.files.iter().filter(|it| it.result != result).map(|it| it.bytes).sum();
-        let left = most.saturating_sub(self.bytes - others);
-        if bytes > left {
-            return Err(SpillError::NoRoom { bytes, left });
+        let evictable: u64 = self.files.iter().filter(|it| it.result != result).map(|it| it.bytes).sum();
+        let remaining = limit.saturating_sub(self.bytes - evictable);
+        if bytes > remaining {
+            return Err(SpillError::NoRoom { bytes, remaining });
         }
-        let mut old = Vec::new();
-        while self.bytes + bytes > most
+        let mut evicted = Vec::new();
+        while self.bytes + bytes > limit
             && let Some(at) = self.files.iter().position(|it| it.result != result)
             && let Some(file) = self.files.remove(at)
         {
             self.bytes -= file.bytes;
-            old.push(file.path);
+            evicted.push(file.path);
         }
         self.bytes += bytes;
-        Ok(old)
+        Ok(evicted)
     }
 
-    fn is_in(&self, folder: &Arc<TempDir>) -> bool {
+    /// Returns whether new files are written to this folder.
+    fn is_current_folder(&self, folder: &Arc<TempDir>) -> bool {
         self.folder.as_ref().is_some_and(|it| Arc::ptr_eq(it, folder))
     }
 
-    /// Forgets a folder that no longer exists; returns it to be dropped outside the lock.
+    /// Forgets a folder that no longer exists. Returns it, so that it is dropped outside the lock.
     fn forget_folder(&mut self, folder: &Arc<TempDir>) -> Option<Arc<TempDir>> {
-        if !self.is_in(folder) {
+        if !self.is_current_folder(folder) {
             return None;
         }
-        self.clear_entries();
+        self.forget_files();
         self.folder.take()
     }
 
-    /// Forgets all files; running writes remain counted.
-    fn clear_entries(&mut self) {
+    /// Forgets all files. Running writes remain counted.
+    fn forget_files(&mut self) {
         self.bytes -= self.files.drain(..).map(|it| it.bytes).sum::<u64>();
     }
 }
 
-fn failed(path: &Path) -> impl FnOnce(io::Error) -> SpillError + use<> {
+/// Returns a function that adds the path to an I/O error.
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> SpillError + use<> {
     let path = path.to_owned();
     |source| SpillError::Io { path, source }
 }

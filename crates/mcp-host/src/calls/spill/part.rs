@@ -1,4 +1,4 @@
-//! A part of a result as a file: its content and extension. Does no I/O.
+//! Parts of results that are written to files: their content and file extension. Does no I/O.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,8 +16,8 @@ pub(crate) enum SpillPart {
 }
 
 impl SpillPart {
-    /// The content and extension of the file.
-    pub(super) fn content(&self) -> (std::borrow::Cow<'_, [u8]>, &'static str) {
+    /// Returns the content and the extension of the file.
+    pub(super) fn file_content(&self) -> (std::borrow::Cow<'_, [u8]>, &'static str) {
         let (data, mime_type) = match self {
             SpillPart::Text(text) | SpillPart::Block(Content::Text(text)) => {
                 return (text.as_bytes().into(), "txt");
@@ -44,7 +44,7 @@ impl SpillPart {
     }
 }
 
-/// The file extension of a MIME type; never taken from the server.
+/// Returns the file extension for a MIME type. A server cannot choose another one.
 fn extension(mime_type: Option<&str>) -> &'static str {
     match mime_type {
         Some("image/png") => "png",

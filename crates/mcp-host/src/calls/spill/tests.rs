@@ -1,4 +1,4 @@
-//! Overflow files, each test in its own folder.
+//! Tests of overflow files, each in its own folder.
 
 use std::fs;
 
@@ -6,8 +6,8 @@ use mcp_host_model::{Content, RawJson};
 
 use super::*;
 
-fn spills(directory: &Path, most_bytes: u64) -> SpillStore {
-    SpillStore::new(Some(SpillPolicy { directory: directory.to_owned(), max_bytes: most_bytes }))
+fn store(directory: &Path, max_bytes: u64) -> SpillStore {
+    SpillStore::new(Some(SpillPolicy { directory: directory.to_owned(), max_bytes }))
 }
 
 fn text(text: &str) -> SpillPart {
@@ -19,7 +19,7 @@ fn write(spills: &SpillStore, it: &str) -> Result<PathBuf, SpillError> {
     spills.files.write_all(&[text(it)]).remove(0)
 }
 
-/// The contents of the files below `directory`.
+/// Returns the contents of the files below `directory`.
 fn contents(directory: &Path) -> Vec<String> {
     let folders = fs::read_dir(directory).unwrap().map(|it| it.unwrap().path());
     let files = folders.flat_map(|it| fs::read_dir(it).unwrap()).map(|it| it.unwrap().path());
@@ -34,7 +34,7 @@ fn hd_133_files_are_private_and_removed_with_the_host() {
     use std::os::unix::fs::PermissionsExt;
     let target = tempfile::tempdir().unwrap();
     let directory = target.path().join("deep/results");
-    let spills = spills(&directory, 100);
+    let spills = store(&directory, 100);
     assert!(!directory.exists(), "nothing is made before it is needed");
     let path = write(&spills, "é").unwrap();
     let mode = |it: &Path| fs::metadata(it).unwrap().permissions().mode() & 0o777;
@@ -49,7 +49,7 @@ fn hd_133_files_are_private_and_removed_with_the_host() {
     assert!(name.len() == "result-.txt".len() + 16 && name.ends_with(".txt"), "{name}");
     spills.close_blocking();
     assert!(!folder.exists() && directory.exists());
-    assert!(matches!(write(&spills, "late"), Err(SpillError::Off)) && !spills.is_on());
+    assert!(matches!(write(&spills, "late"), Err(SpillError::Disabled)) && !spills.is_enabled());
 }
 
 #[cfg(unix)]
@@ -66,16 +66,16 @@ fn hd_133_shared_folder_is_refused_and_links_are_resolved() {
     fs::create_dir(&nested).unwrap();
     for (bits, is_taken) in [(0o777, false), (0o770, false), (0o1777, true), (0o755, true)] {
         mode(bits);
-        let written = write(&spills(&link, 10), "a");
+        let written = write(&store(&link, 10), "a");
         assert_eq!(written.is_ok(), is_taken, "{bits:o}: {written:?}");
         // A user that can rename a folder can replace it.
-        assert_eq!(write(&spills(&nested, 10), "a").is_ok(), is_taken, "{bits:o}");
+        assert_eq!(write(&store(&nested, 10), "a").is_ok(), is_taken, "{bits:o}");
         if let Ok(path) = written {
             assert!(path.starts_with(real.canonicalize().unwrap()), "{}", path.display());
         }
     }
     mode(0o777);
-    let error = write(&spills(&nested, 10), "a").unwrap_err().to_string();
+    let error = write(&store(&nested, 10), "a").unwrap_err().to_string();
     let real = real.canonicalize().unwrap();
     let want = format!("other users may replace what is in {} (its mode is 777)", real.display());
     assert!(error.ends_with(&want), "{error}");
@@ -83,14 +83,14 @@ fn hd_133_shared_folder_is_refused_and_links_are_resolved() {
     // A dangling link is not followed.
     let dangling = target.path().join("dangling");
     symlink(target.path().join("elsewhere"), &dangling).unwrap();
-    assert!(write(&spills(&dangling, 10), "a").is_err());
+    assert!(write(&store(&dangling, 10), "a").is_err());
     assert!(!target.path().join("elsewhere").exists());
 }
 
 #[test]
 fn hd_133_oldest_files_are_evicted_and_large_parts_refused() {
     let target = tempfile::tempdir().unwrap();
-    let spills = spills(target.path(), 10);
+    let spills = store(target.path(), 10);
     for it in ["aaaa", "bbbb", "cc"] {
         write(&spills, it).unwrap();
     }
@@ -107,11 +107,11 @@ fn hd_133_unusable_folder_is_reported_and_removed_folder_recreated() {
     let target = tempfile::tempdir().unwrap();
     let file = target.path().join("file");
     fs::write(&file, "").unwrap();
-    let error = write(&spills(&file.join("x"), 10), "a").unwrap_err();
+    let error = write(&store(&file.join("x"), 10), "a").unwrap_err();
     assert!(error.to_string().starts_with(&format!("{}/x: ", file.display())), "{error}");
 
     let directory = target.path().join("results");
-    let spills = spills(&directory, 10);
+    let spills = store(&directory, 10);
     write(&spills, "a").unwrap();
     fs::remove_dir_all(&directory).unwrap();
     write(&spills, "b").unwrap();
@@ -120,7 +120,7 @@ fn hd_133_unusable_folder_is_reported_and_removed_folder_recreated() {
 
 #[track_caller]
 fn check(whole: &SpillPart, want: (&[u8], &str)) {
-    let (bytes, extension) = whole.content();
+    let (bytes, extension) = whole.file_content();
     assert_eq!((&*bytes, extension), want);
 }
 
@@ -148,7 +148,7 @@ fn hd_133_file_contains_decoded_block() {
 #[test]
 fn hd_133_files_of_one_result_do_not_evict_each_other() {
     let target = tempfile::tempdir().unwrap();
-    let spills = spills(target.path(), 10);
+    let spills = store(target.path(), 10);
     write(&spills, "old").unwrap();
     let parts = ["aaaaaa", "bbbbbb", "cccc"].map(text);
     let written = spills.files.write_all(&parts);
@@ -161,11 +161,11 @@ fn hd_133_files_of_one_result_do_not_evict_each_other() {
     assert_eq!(contents(target.path()), ["cccc", "ddddd"]);
 }
 
-/// A disk that does not answer while the sender is held.
+/// A disk that writes `hang` only when the sender is dropped.
 #[derive(Debug)]
-struct Hanging(Mutex<mpsc::Receiver<()>>);
+struct HangingDisk(Mutex<mpsc::Receiver<()>>);
 
-impl Disk for Hanging {
+impl Disk for HangingDisk {
     fn create_folder(&self, directory: &Path) -> io::Result<TempDir> {
         LocalDisk.create_folder(directory)
     }
@@ -177,36 +177,37 @@ impl Disk for Hanging {
         LocalDisk.write(folder, bytes, extension)
     }
 
-    fn remove(&self, file: &Path) {
-        LocalDisk.remove(file);
+    fn remove_file(&self, file: &Path) {
+        LocalDisk.remove_file(file);
     }
 
-    fn clear(&self, folder: TempDir) -> io::Result<()> {
-        LocalDisk.clear(folder)
+    fn remove_folder(&self, folder: TempDir) -> io::Result<()> {
+        LocalDisk.remove_folder(folder)
     }
 }
 
-fn hanging(directory: &Path, timeout: Duration) -> (SpillStore, mpsc::Sender<()>) {
+/// Creates a store on a hanging disk, and the sender that releases it.
+fn hanging_store(directory: &Path, timeout: Duration) -> (SpillStore, mpsc::Sender<()>) {
     let (release, stalled) = mpsc::channel();
     let policy = SpillPolicy { directory: directory.to_owned(), max_bytes: 100 };
-    (SpillStore::on(Box::new(Hanging(Mutex::new(stalled))), timeout, Some(policy)), release)
+    (SpillStore::with_disk(Box::new(HangingDisk(Mutex::new(stalled))), timeout, Some(policy)), release)
 }
 
 #[tokio::test]
 async fn hd_133_stalled_disk_costs_its_timeout_and_stalls_are_limited() {
     let target = tempfile::tempdir().unwrap();
-    let (spills, release) = hanging(target.path(), Duration::from_millis(20));
+    let (spills, release) = hanging_store(target.path(), Duration::from_millis(20));
     let write = async |it: &str| spills.write(vec![text(it)]).await.map(|it| it.len());
     for _ in 0..MAX_CONCURRENT_WRITES {
         let error = write("hang").await.unwrap_err().to_string();
         let want = format!("{}: the disk did not respond within 0.02 s", target.path().display());
         assert_eq!(error, want);
     }
-    assert_eq!(spills.room.available_permits(), 0);
+    assert_eq!(spills.write_permits.available_permits(), 0);
     assert!(matches!(write("more").await, Err(SpillError::Slow { .. })));
     assert_eq!(contents(target.path()), [""; 0], "it was not started");
     drop(release);
-    while spills.room.available_permits() < MAX_CONCURRENT_WRITES {
+    while spills.write_permits.available_permits() < MAX_CONCURRENT_WRITES {
         tokio::task::yield_now().await;
     }
     let timeout = Duration::from_secs(600);
@@ -220,7 +221,7 @@ async fn hd_133_stalled_disk_costs_its_timeout_and_stalls_are_limited() {
 #[tokio::test]
 async fn hd_133_stalled_write_delays_neither_others_nor_shutdown() {
     let target = tempfile::tempdir().unwrap();
-    let (spills, release) = hanging(target.path(), Duration::from_secs(600));
+    let (spills, release) = hanging_store(target.path(), Duration::from_secs(600));
     let mut hung = Box::pin(spills.write(vec![text("hang"), text("late")]));
     assert!(once(&mut hung).await.is_none());
     while spills.files.state.lock().bytes == 0 {
@@ -228,13 +229,13 @@ async fn hd_133_stalled_write_delays_neither_others_nor_shutdown() {
     }
     let written = spills.write(vec![text("a")]).await.unwrap().remove(0).unwrap();
     assert_eq!(fs::read_to_string(written).unwrap(), "a");
-    assert!(spills.is_on());
+    assert!(spills.is_enabled());
     spills.close().await;
-    assert!(!spills.is_on());
+    assert!(!spills.is_enabled());
     // A stalled write that ends later leaves no file.
     drop(release);
     let written = hung.await.unwrap();
-    assert!(matches!(written[..], [Err(SpillError::Off), Err(SpillError::Off)]), "{written:?}");
+    assert!(matches!(written[..], [Err(SpillError::Disabled), Err(SpillError::Disabled)]), "{written:?}");
     assert_eq!(fs::read_dir(target.path()).unwrap().count(), 0);
     assert_eq!(spills.files.state.lock().bytes, 0);
 }

@@ -1,4 +1,4 @@
-//! Lookup of a tool by name, with an error that explains why it is missing.
+//! Lookup of tools by name, with errors that explain why one is missing.
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{ErrorKind, ExposureFilter, ServerId};
@@ -14,7 +14,7 @@ use crate::supervisor::machine::{Route, RoutingTable, UnavailableServer};
 /// The maximum number of characters of a name in a message.
 const MAX_NAME_CHARS: usize = 128;
 
-/// The tool of a call and its route; tools of the host have none.
+/// Finds the tool of a call, and its route. Tools of the host have no route.
 pub(super) fn find_called_tool<'a, I>(
     routing_table: &'a RoutingTable<I>,
     call: &ToolCall,
@@ -33,18 +33,18 @@ pub(super) fn find_called_tool<'a, I>(
     // The caller made the call for the schema that it knows.
     match current.tool.input_schema == tool.input_schema {
         true => Ok((current, route)),
-        false => Err(being_replaced(&format!("Tool '{}'", display_name(name.as_str())))),
+        false => Err(being_replaced_error(&format!("Tool '{}'", display_name(name.as_str())))),
     }
 }
 
-/// The tool called `name`, of `server` if given, and its route; tools of the host have none.
+/// Finds the tool called `name`, on `server` if there is one, and its route. Tools of the host have no route.
 fn find_tool<'a, I>(
     routing_table: &'a RoutingTable<I>,
     name: &str,
     server: Option<&ServerId>,
 ) -> Result<(&'a ExposedTool, Option<&'a Route<I>>), HostError> {
-    if let Some(fault) = &routing_table.fault {
-        return Err(fault.clone());
+    if let Some(error) = &routing_table.host_error {
+        return Err(error.clone());
     }
     let catalog = &routing_table.snapshot.catalog;
     let lookup = match server {
@@ -53,18 +53,18 @@ fn find_tool<'a, I>(
     };
     match lookup {
         ToolLookup::Found(tool) => Ok((tool, routing_table.routes.get(&tool.server))),
-        ToolLookup::Ambiguous(tools) => Err(ambiguous(name, &tools)),
-        ToolLookup::Missing { nearest } => Err(missing(routing_table, name, server, nearest)),
+        ToolLookup::Ambiguous(tools) => Err(ambiguous_error(name, &tools)),
+        ToolLookup::Missing { nearest } => Err(missing_error(routing_table, name, server, nearest)),
     }
 }
 
-/// A name for messages: without control characters, cut.
+/// Returns a name for messages: without control characters, and shortened.
 pub(super) fn display_name(name: &str) -> String {
-    let mut res: String = name.chars().filter(|it| !it.is_control()).take(MAX_NAME_CHARS).collect();
+    let mut shown: String = name.chars().filter(|it| !it.is_control()).take(MAX_NAME_CHARS).collect();
     if name.chars().count() > MAX_NAME_CHARS {
-        res.push('…');
+        shown.push('…');
     }
-    res
+    shown
 }
 
 fn find_on_server<'a>(catalog: &'a Catalog, name: &str, server: &ServerId) -> ToolLookup<'a> {
@@ -83,15 +83,15 @@ fn find_on_server<'a>(catalog: &'a Catalog, name: &str, server: &ServerId) -> To
     }
 }
 
-fn ambiguous(name: &str, tools: &[&ExposedTool]) -> HostError {
+fn ambiguous_error(name: &str, tools: &[&ExposedTool]) -> HostError {
     let mut names: Vec<String> = tools.iter().map(|it| format!("'{}'", it.name)).collect();
     let last = names.pop().unwrap_or_default();
     let message = format!("Tool '{}' is ambiguous: use {} or {last}", display_name(name), names.join(", "));
     HostError::new(ErrorKind::ToolNotFound, message)
 }
 
-/// Explains why a tool is missing; the most certain reason first.
-fn missing<I>(
+/// Returns the error of a missing tool, with the most certain reason.
+fn missing_error<I>(
     routing_table: &RoutingTable<I>,
     name: &str,
     server: Option<&ServerId>,
@@ -100,25 +100,29 @@ fn missing<I>(
     if routing_table.snapshot.servers.iter().any(|it| it.state == ServerState::Stopped) {
         return HostError::shut_down();
     }
-    let meant = |id: &str| server.is_none_or(|it| it.as_str() == id);
-    let owner = |it: &&UnavailableServer| meant(&it.name) && (server.is_some() || may_own(it, name));
-    if let Some(unavailable) = routing_table.unavailable.iter().find(owner) {
+    let is_candidate = |id: &str| server.is_none_or(|it| it.as_str() == id);
+    let is_owner =
+        |it: &&UnavailableServer| is_candidate(&it.name) && (server.is_some() || can_have_tool(it, name));
+    if let Some(unavailable) = routing_table.unavailable.iter().find(is_owner) {
         return unavailable_error(unavailable, &format!("Tool '{}'", display_name(name)));
     }
-    let not_found = |why: &str| {
-        HostError::new(ErrorKind::ToolNotFound, format!("Tool '{}' not found{why}", display_name(name)))
+    let not_found = |reason: &str| {
+        HostError::new(ErrorKind::ToolNotFound, format!("Tool '{}' not found{reason}", display_name(name)))
     };
     if let Some(server) = server.filter(|it| !routing_table.routes.contains_key(*it)) {
         return not_found(&format!(": there is no server '{server}'"));
     }
-    let unlisted =
-        routing_table.routes.iter().filter(|(id, it)| meant(id.as_str()) && !it.server.spec.discovery.tools);
-    let unlisted = unlisted.map(|(id, it)| (id, server.is_some() || has_prefix(&it.server, name)));
+    let unlisted = routing_table
+        .routes
+        .iter()
+        .filter(|(id, it)| is_candidate(id.as_str()) && !it.server.spec.discovery.tools);
+    let unlisted = unlisted.map(|(id, it)| (id, server.is_some() || has_affixes(&it.server, name)));
     if let Some((id, _)) = unlisted.filter(|(_, owns)| *owns).min() {
         return not_found(&format!(": the tools of server '{id}' are not loaded (load_tools is false)"));
     }
-    let hidden = |it: &&Decision| meant(it.server.as_str()) && it.exposed.is_none() && it.original == name;
-    if let Some(decision) = routing_table.snapshot.catalog.decisions(ListKind::Tool).find(hidden) {
+    let is_hidden =
+        |it: &&Decision| is_candidate(it.server.as_str()) && it.exposed.is_none() && it.original == name;
+    if let Some(decision) = routing_table.snapshot.catalog.decisions(ListKind::Tool).find(is_hidden) {
         return not_found(&format!(
             ": server '{}' has it, but it is not shown: {}",
             decision.server, decision.rule
@@ -136,14 +140,14 @@ fn missing<I>(
     not_found(&hints)
 }
 
-/// The error for an item (such as `Tool 'x'`) of a server that is not available.
-pub(super) fn unavailable_error(unavailable: &UnavailableServer, what: &str) -> HostError {
+/// Returns the error for an item of a server that is not available. `label` is that of the item, such as `Tool 'x'`.
+pub(super) fn unavailable_error(unavailable: &UnavailableServer, label: &str) -> HostError {
     if unavailable.state == ServerState::Disabled {
-        let message = format!("{what} is not available: server '{}' is disabled", unavailable.name);
+        let message = format!("{label} is not available: server '{}' is disabled", unavailable.name);
         return HostError::new(ErrorKind::Connection, message);
     }
     let Some(failure) = &unavailable.failure else {
-        let message = format!("{what} is not available: server '{}' is starting", unavailable.name);
+        let message = format!("{label} is not available: server '{}' is starting", unavailable.name);
         return HostError::new(ErrorKind::Connection, message);
     };
     let restart = match unavailable.state {
@@ -154,40 +158,40 @@ pub(super) fn unavailable_error(unavailable: &UnavailableServer, what: &str) -> 
         | ServerState::Disabled
         | ServerState::Stopped => "",
     };
-    let label =
+    let server =
         if failure.names_server() { String::new() } else { format!("server '{}': ", unavailable.name) };
-    let message = format!("{what} is not available: {label}{}{restart}", failure.message);
+    let message = format!("{label} is not available: {server}{}{restart}", failure.message);
     HostError { help: failure.help.clone(), ..HostError::new(failure.kind, message) }
 }
 
-/// The error for an item whose server was replaced again and again, or by one that differs.
-pub(super) fn being_replaced(item: &str) -> HostError {
-    let message = format!("{item} is not available: its server is being replaced");
+/// Returns the error for an item whose server was replaced during each lookup, or by one that differs.
+pub(super) fn being_replaced_error(label: &str) -> HostError {
+    let message = format!("{label} is not available: its server is being replaced");
     HostError::new(ErrorKind::Connection, message)
 }
 
-/// Whether an unavailable server may have this tool, by its last lists, or by the prefix of its names.
-fn may_own(unavailable: &UnavailableServer, name: &str) -> bool {
+/// Returns whether an unavailable server may have this tool, by its last lists, or by the prefix of its names.
+fn can_have_tool(unavailable: &UnavailableServer, name: &str) -> bool {
     let Some(server) = &unavailable.server else { return false };
-    unavailable.lists.as_ref().is_some_and(|it| lists_name(server, it, name)) || has_prefix(server, name)
+    unavailable.lists.as_ref().is_some_and(|it| lists_tool(server, it, name)) || has_affixes(server, name)
 }
 
-fn lists_name(server: &ResolvedServer, lists: &ServerLists, name: &str) -> bool {
+fn lists_tool(server: &ResolvedServer, lists: &ServerLists, name: &str) -> bool {
     let decider = CompiledRules::new(&server.spec.id, &server.spec.exposure.tools);
     lists.tools.iter().any(|tool| {
         *tool.name == *name || decider.decide(&tool.name).exposed.is_some_and(|it| it.as_str() == name)
     })
 }
 
-/// Whether `name` has the prefix and suffix of the server's names. They are found by applying its rules to a probe
-/// name.
-fn has_prefix(server: &ResolvedServer, name: &str) -> bool {
+/// Returns whether `name` has the prefix and suffix of the server's exposed names. They are found by applying its rules to
+/// a probe name.
+fn has_affixes(server: &ResolvedServer, name: &str) -> bool {
     // A text that no prefix or suffix contains.
     const PROBE: &str = "q7zq";
     let mut rules = server.spec.exposure.tools.clone();
     rules.filter = ExposureFilter::default();
     let Some(exposed) = decide(&server.spec.id, &rules, PROBE).exposed else { return false };
-    // A long name is cut at the end, so it shows no suffix.
+    // A long prefix may cut the probe name: then the affixes are unknown.
     let Some((prefix, suffix)) = exposed.as_str().rsplit_once(PROBE) else { return false };
     !prefix.is_empty() && name.starts_with(prefix) && name.ends_with(suffix)
 }

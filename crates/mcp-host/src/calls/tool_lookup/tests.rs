@@ -1,4 +1,4 @@
-//! Tool lookup after steps of a state machine.
+//! Tests of the lookup of tools, after steps of a state machine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use super::*;
 use crate::calls::tool_ref::ToolRef;
 use crate::state::published::HostSnapshot;
 use crate::supervisor::machine::RouteTarget;
-use crate::supervisor::machine::tests::fixture::{Run, server};
+use crate::supervisor::machine::tests::fixture::{MachineDriver, server};
 
 /// Expects what `name` resolves to after `steps`: server and original name, or the error. `s/n` is `n` on server `s`.
 #[track_caller]
 fn check(steps: &[&str], name: &str, want: &str) {
-    let mut run = Run::new();
+    let mut run = MachineDriver::new();
     for step in steps {
         run.step(step);
     }
-    let routing_table = run.machine.routing_table(UNIX_EPOCH);
+    let routing_table = run.machine.next_routing_table(UNIX_EPOCH);
     let (server, name) = match name.split_once('/') {
         Some((server, name)) => (Some(ServerId::parse(server).unwrap()), name),
         None => (None, name),
@@ -35,7 +35,7 @@ fn check(steps: &[&str], name: &str, want: &str) {
     assert_eq!(got, want, "{name}");
 }
 
-const TWO: &[&str] = &["want a=1.1 b=1.1", "ready 1 read,list", "ready 2 read,write"];
+const TWO: &[&str] = &["configure a=1.1 b=1.1", "started 1 read,list", "started 2 read,write"];
 
 #[test]
 fn tool_is_found_by_exposed_name_or_unique_original_name() {
@@ -59,7 +59,7 @@ fn hd_092_unknown_name_suggests_nearest() {
 
 #[test]
 fn hd_117_tool_of_lost_server_names_the_reason() {
-    let lost: Vec<&str> = TWO.iter().copied().chain(["die 2"]).collect();
+    let lost: Vec<&str> = TWO.iter().copied().chain(["disconnect 2"]).collect();
     let gone = |name: &str| format!("MCPConnectionError: Tool '{name}' is not available: server 'b': lost");
     check(&lost, "b__write", &gone("b__write"));
     check(&lost, "write", &gone("write"));
@@ -69,7 +69,7 @@ fn hd_117_tool_of_lost_server_names_the_reason() {
 
 #[test]
 fn hd_sc6_tool_of_failed_server_names_the_reason() {
-    let failed = &["want a=1.1 b=1.2 c!", "ready 1", "fail 2"];
+    let failed = &["configure a=1.1 b=1.2 c!", "started 1", "fail 2"];
     check(failed, "b__x-2", "MCPConnectionError: Tool 'b__x-2' is not available: server 'b': no start");
     check(
         failed,
@@ -82,13 +82,13 @@ fn hd_sc6_tool_of_failed_server_names_the_reason() {
         "MCPToolNotFoundError: Tool 'a__u' not found; servers that are not available: 'b', 'c'; did you mean 'a__t'?",
     );
     check(failed, "c/x", "ConfigError: Tool 'x' is not available: server 'c': bad entry");
-    let starting = &["want a=1.1"];
+    let starting = &["configure a=1.1"];
     check(starting, "a__x", "MCPConnectionError: Tool 'a__x' is not available: server 'a' is starting");
 }
 
 #[test]
 fn hd_029_tool_of_server_without_loaded_tools_says_so() {
-    let unloaded = &["want a=1.1-unloaded", "ready 1 -"];
+    let unloaded = &["configure a=1.1-unloaded", "started 1 -"];
     let want = |name: &str| {
         format!(
             "MCPToolNotFoundError: Tool '{name}' not found: the tools of server 'a' are not loaded (load_tools is \
@@ -101,23 +101,24 @@ fn hd_029_tool_of_server_without_loaded_tools_says_so() {
 
 #[test]
 fn filtered_tool_names_the_rule() {
-    let filtered = &["want a=1.1-nowrite", "ready 1 read,write"];
+    let filtered = &["configure a=1.1-nowrite", "started 1 read,write"];
     let rule = "Tool 'write' not found: server 'a' has it, but it is not shown: ";
-    let mut run = Run::new();
+    let mut run = MachineDriver::new();
     for step in filtered {
         run.step(step);
     }
-    let failure = find_tool(&run.machine.routing_table(UNIX_EPOCH), "write", None).map(|_| ()).unwrap_err();
+    let failure =
+        find_tool(&run.machine.next_routing_table(UNIX_EPOCH), "write", None).map(|_| ()).unwrap_err();
     assert!(failure.message.starts_with(rule), "{failure}");
 }
 
 #[test]
 fn nothing_is_found_after_shutdown() {
-    check(&["want a=1.1", "ready 1", "close"], "a__t", "MCPConnectionError: the host was shut down");
+    check(&["configure a=1.1", "started 1", "close"], "a__t", "MCPConnectionError: the host was shut down");
 }
 
-/// The tool of a call that was found before, in this routing table.
-fn found_again(table: &RoutingTable<u64>, tool: &ToolRef) -> String {
+/// Looks up a referenced tool in a routing table. Returns its name and whether it has a route, or the error.
+fn find_referenced(table: &RoutingTable<u64>, tool: &ToolRef) -> String {
     let call = ToolCall::of(CalledTool::Found(tool.clone()), RawJson::empty_object());
     match find_called_tool(table, &call) {
         Ok((tool, route)) => format!("{} {}", tool.name, route.is_some()),
@@ -126,19 +127,19 @@ fn found_again(table: &RoutingTable<u64>, tool: &ToolRef) -> String {
 }
 
 #[test]
-fn tool_that_was_found_before_is_the_same_or_missing() {
-    let mut run = Run::new();
+fn referenced_tool_is_the_same_or_missing() {
+    let mut run = MachineDriver::new();
     TWO.iter().for_each(|step| drop(run.step(step)));
-    let table = run.machine.routing_table(UNIX_EPOCH);
+    let table = run.machine.next_routing_table(UNIX_EPOCH);
     let tool = ToolRef::of(&table.snapshot, table.snapshot.catalog.tool("b__write").unwrap()).unwrap();
-    assert_eq!(found_again(&table, &tool), "b__write true");
+    assert_eq!(find_referenced(&table, &tool), "b__write true");
 
     // In a later generation it is found by its name, at another position.
-    run.step("die 1");
-    assert_eq!(found_again(&run.machine.routing_table(UNIX_EPOCH), &tool), "b__write true");
-    run.step("die 2");
+    run.step("disconnect 1");
+    assert_eq!(find_referenced(&run.machine.next_routing_table(UNIX_EPOCH), &tool), "b__write true");
+    run.step("disconnect 2");
     let lost = "MCPConnectionError: Tool 'b__write' is not available: server 'b': lost";
-    assert_eq!(found_again(&run.machine.routing_table(UNIX_EPOCH), &tool), lost);
+    assert_eq!(find_referenced(&run.machine.next_routing_table(UNIX_EPOCH), &tool), lost);
 
     // A call that was made for another schema is not sent.
     let page = r#"{"tools":[{"name":"write","inputSchema":{"type":"object","required":["to"]}}]}"#;
@@ -150,5 +151,5 @@ fn tool_that_was_found_before_is_the_same_or_missing() {
     let snapshot = Arc::new(snapshot);
     let old = ToolRef::of(&snapshot, snapshot.catalog.tool("b__write").unwrap()).unwrap();
     let replaced = "MCPConnectionError: Tool 'b__write' is not available: its server is being replaced";
-    assert_eq!(found_again(&table, &old), replaced);
+    assert_eq!(find_referenced(&table, &old), replaced);
 }

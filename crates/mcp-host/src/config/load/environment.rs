@@ -2,14 +2,14 @@
 
 use mcp_host_model::Secret;
 
-/// The value of a variable: that of the process environment, else the last one in the file. A value in the process
-/// environment that is not Unicode counts as absent.
+/// Returns the value of a variable: that of the process environment, else the last one in the file. A value in the
+/// process environment that is not Unicode counts as absent.
 pub(super) fn variable(file: &[(String, Secret)], name: &str) -> Option<String> {
     let in_file = || file.iter().rev().find(|it| it.0 == name).map(|it| it.1.expose().to_owned());
     std::env::var(name).ok().or_else(in_file)
 }
 
-/// The names of all variables.
+/// Returns the names of all variables.
 pub(super) fn names(file: &[(String, Secret)]) -> Vec<String> {
     let process = std::env::vars_os().filter_map(|it| it.0.into_string().ok());
     process.chain(file.iter().map(|it| it.0.clone())).collect()

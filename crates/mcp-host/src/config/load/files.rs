@@ -46,7 +46,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
     })
 }
 
-/// The same for a regular file only.
+/// Reads a regular file like [`read_text`]. Fails for any other file.
 pub(crate) fn read_regular_file(path: &Path) -> Result<String, FileError> {
     if path.metadata().is_ok_and(|it| !it.is_file() && !it.is_dir()) {
         return Err(FileError::NotRegular);
@@ -55,7 +55,7 @@ pub(crate) fn read_regular_file(path: &Path) -> Result<String, FileError> {
 }
 
 impl FileError {
-    /// Whether the file does not exist. A path through a file does not exist either.
+    /// Returns whether the file does not exist. A path through a file does not exist either.
     pub(crate) fn is_absent(&self) -> bool {
         let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
         matches!(self, FileError::Io(error) if absent.contains(&error.kind()))
@@ -79,7 +79,7 @@ fn not_text(line: usize, utf16: Utf16) -> String {
     }
 }
 
-/// A short text for common kinds of errors, else the system's message.
+/// Returns a short text for common kinds of errors, else the system's message.
 pub(super) fn io_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "it does not exist".to_owned(),

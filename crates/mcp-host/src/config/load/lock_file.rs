@@ -32,7 +32,7 @@ pub enum LockFileError {
     },
 }
 
-/// The lock file of a configuration file: `mcp.lock` in the same folder.
+/// Returns the lock file of a configuration file: `mcp.lock` in the same folder.
 pub fn lock_path(configuration: &Path) -> PathBuf {
     configuration.with_file_name(LOCK_FILE_NAME)
 }
@@ -59,7 +59,7 @@ pub(crate) fn parse_lock(path: &Path, text: &str) -> Result<LockFile, LockFileEr
     LockFile::parse(text).map_err(|error| LockFileError::Invalid { path: path.display().to_string(), error })
 }
 
-/// The text of a lock file; `None` if it does not exist. Blocks.
+/// Returns the text of a lock file; `None` if it does not exist. Blocks.
 pub(crate) fn lock_text(path: &Path) -> Result<Option<String>, LockFileError> {
     match read_regular_file(path) {
         Ok(text) => Ok(Some(text)),

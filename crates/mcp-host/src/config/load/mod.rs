@@ -39,7 +39,7 @@ pub struct LoadRequest {
 }
 
 impl LoadRequest {
-    /// The file, with everything else detected.
+    /// Creates a request whose dialect and profile are detected.
     pub fn new(path: impl Into<PathBuf>) -> LoadRequest {
         LoadRequest { path: path.into(), dialect: None, profile: None, env_file: None }
     }
@@ -69,7 +69,7 @@ pub struct LoadedConfig {
 }
 
 impl LoadedConfig {
-    /// The servers for a [`Host`](crate::host::Host); an error if the file is refused.
+    /// Returns the servers for a [`Host`](crate::host::Host); an error if the file is refused.
     pub fn into_desired(self) -> Result<DesiredServers, HostError> {
         match self.refused {
             true => Err(HostError::new(ErrorKind::Config, self.refusal())),
@@ -77,7 +77,7 @@ impl LoadedConfig {
         }
     }
 
-    /// The reason for a refused file, with the first error.
+    /// Returns the reason for a refused file, with the first error.
     pub(crate) fn refusal(&self) -> String {
         let errors: Vec<_> = self.diagnostics.iter().filter(|it| it.severity == Severity::Error).collect();
         let first =
@@ -154,7 +154,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// The kind of error.
+    /// Returns the kind of error.
     pub fn kind(&self) -> ErrorKind {
         ErrorKind::Config
     }
@@ -165,7 +165,7 @@ pub fn load(request: &LoadRequest) -> Result<LoadedConfig, LoadError> {
     load_through(request, &read_text)
 }
 
-/// The same with a function that reads the files: the configuration first, then those it refers to.
+/// Loads a file like [`load`], with a function that reads files: the configuration first, then those it refers to.
 pub(crate) fn load_through(
     request: &LoadRequest,
     read_text: &dyn Fn(&Path) -> Result<String, FileError>,
@@ -214,7 +214,7 @@ fn detect_dialect(path: &str, text: &str) -> Result<Dialect, LoadError> {
     })
 }
 
-/// Whether an unresolved variable refuses the whole file (HD-134) or only its server (DM-122).
+/// Returns whether an unresolved variable refuses the whole file (HD-134) or only its server (DM-122).
 fn refuses_file(profile: Profile) -> bool {
     match profile.dialect() {
         Dialect::HoloDeck => true,
@@ -222,7 +222,7 @@ fn refuses_file(profile: Profile) -> bool {
     }
 }
 
-/// The base folder for relative paths of the file.
+/// Returns the base folder for relative paths of the file.
 fn directory(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute.parent().map(Path::to_owned).unwrap_or_default()
@@ -278,7 +278,7 @@ struct Mistake<'a> {
     help: Option<&'a str>,
 }
 
-/// All errors of an entry as one, with the kind and help of the first.
+/// Returns all errors of an entry as one, with the kind and help of the first.
 fn summary<'a>(name: &str, mistakes: impl Iterator<Item = Mistake<'a>>) -> HostError {
     let mistakes: Vec<_> = mistakes.collect();
     let Some(Mistake { kind, help, .. }) = mistakes.first() else {

@@ -100,7 +100,7 @@ fn display(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The permissions of a file that may contain secrets.
+/// Returns the permissions of a file that may contain secrets.
 #[cfg(unix)]
 fn private_permissions(_: &Path) -> io::Result<Permissions> {
     Ok(std::os::unix::fs::PermissionsExt::from_mode(0o600))

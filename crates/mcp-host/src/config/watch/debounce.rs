@@ -33,7 +33,7 @@ impl Debounce {
         Debounce { window: Some(DebounceWindow { first, last: now }), ..self }
     }
 
-    /// When to read; `None` without changes.
+    /// Returns when to read; `None` without changes.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.window.map(|it| (it.last + self.quiet).min(it.first + self.max_delay))
     }

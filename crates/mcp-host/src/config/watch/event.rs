@@ -13,7 +13,7 @@ use crate::notifications::stream::QueuedNotification;
 #[non_exhaustive]
 pub enum FollowEvent {
     /// Changed content was applied and published. New and changed servers still start:
-    /// [`Host::ready`](crate::Host::ready) waits for them.
+    /// [`Host::wait_until_ready`](crate::Host::wait_until_ready) waits for them.
     Reloaded(Reload),
     /// The lock file at this path was applied and published.
     Approved(String),
@@ -52,7 +52,7 @@ pub struct ReloadedFile {
 }
 
 impl ReloadedFile {
-    /// A file without diagnostics.
+    /// Creates a file without diagnostics.
     pub fn new(path: impl Into<String>, presence: FilePresence) -> ReloadedFile {
         ReloadedFile { path: path.into(), presence, diagnostics: Vec::new() }
     }
@@ -81,7 +81,7 @@ pub struct RefusedFile {
 }
 
 impl RefusedFile {
-    /// A file without diagnostics.
+    /// Creates a file without diagnostics.
     pub fn new(path: impl Into<String>, error: HostError) -> RefusedFile {
         RefusedFile { path: path.into(), error, diagnostics: Vec::new() }
     }
@@ -100,7 +100,7 @@ pub struct ShadowedServer {
 }
 
 impl ShadowedServer {
-    /// A server of `file`, hidden by that of the same name in the file `by`.
+    /// Creates a server of `file`, hidden by that of the same name in the file `by`.
     pub fn new(server: impl Into<String>, file: impl Into<String>, by: impl Into<String>) -> ShadowedServer {
         ShadowedServer { server: server.into(), file: file.into(), by: by.into() }
     }

@@ -27,7 +27,7 @@ pub struct FileWatch {
 }
 
 impl FileWatch {
-    /// A watch of this file.
+    /// Creates a watch of this file.
     pub fn new(path: &Path) -> FileWatch {
         FileWatch { paths: BTreeSet::from([absolute(path)]), changes: Arc::default(), watcher: None }
     }

@@ -26,7 +26,7 @@ pub struct FollowLock {
 }
 
 impl FollowLock {
-    /// A lock file with the treatment of drift.
+    /// Creates a lock file with the treatment of drift.
     pub fn new(path: impl Into<PathBuf>, policy: DriftPolicy) -> FollowLock {
         FollowLock { path: path.into(), policy }
     }
@@ -75,17 +75,17 @@ pub(super) fn read_lock_file(path: &Path, seen: Option<&FileContent>) -> Option<
 }
 
 impl FollowedLock {
-    /// A lock file that was not read yet.
+    /// Creates a lock file that was not read yet.
     pub(super) fn new(request: FollowLock) -> FollowedLock {
         FollowedLock { request, content: None, was_read: false, refusal: None }
     }
 
-    /// The path and the content last seen.
+    /// Returns the path and the content last seen.
     pub(super) fn request(&self) -> (PathBuf, Option<FileContent>) {
         (self.request.path.clone(), self.content.clone())
     }
 
-    /// Why the current content is not used.
+    /// Returns why the current content is not used.
     pub(super) fn refusal(&self) -> Option<&HostError> {
         self.refusal.as_ref()
     }

@@ -53,12 +53,13 @@ impl FollowHandle {
         FollowHandle { events, profiles, stop, task }
     }
 
-    /// The files that could be read at first.
+    /// Returns the files that could be read at first.
     pub fn profiles(&self) -> &[FileProfile] {
         &self.profiles
     }
 
-    /// The next event; `None` after the host has shut down. The first events report the first read. Cancel-safe.
+    /// Returns the next event; `None` after the host has shut down. The first events report the first read.
+    /// Cancel-safe.
     pub async fn next(&mut self) -> Option<FollowEvent> {
         Some(match self.events.next().await? {
             NotificationStreamItem::Notification(event) => Arc::unwrap_or_clone(event),

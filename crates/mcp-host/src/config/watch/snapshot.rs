@@ -24,7 +24,7 @@ pub(crate) enum FileContent {
 }
 
 impl FileContent {
-    /// Whether it has no content.
+    /// Returns whether it has no content.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             FileContent::Absent | FileContent::Empty => true,
@@ -56,12 +56,12 @@ pub(crate) fn read_config(request: &LoadRequest) -> FileSnapshot {
     FileSnapshot { sources: sources.into_inner(), outcome }
 }
 
-/// Whether these files are unchanged.
+/// Returns whether these files are unchanged.
 pub(crate) fn is_unchanged(sources: &SourceContents) -> bool {
     sources.iter().all(|(path, content)| read(path).0 == *content)
 }
 
-/// The absolute path; links and `..` remain.
+/// Makes a path absolute; links and `..` remain.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

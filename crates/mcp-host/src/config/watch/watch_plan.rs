@@ -98,7 +98,7 @@ enum Step {
     Name(OsString),
 }
 
-/// The components of a path in reverse order.
+/// Returns the components of a path in reverse order.
 fn components(path: &Path) -> Vec<Step> {
     let step = |it: Component<'_>| match it {
         Component::Prefix(_) | Component::RootDir => Some(Step::Root(PathBuf::from(it.as_os_str()))),
@@ -115,7 +115,7 @@ fn components(path: &Path) -> Vec<Step> {
 mod tests {
     use super::*;
 
-    /// A file system from its entries: `a/` is a folder, `a/b` a file, `a/l->b` a link.
+    /// Returns a file system from its entries: `a/` is a folder, `a/b` a file, `a/l->b` a link.
     fn disk(text: &str) -> impl Fn(&Path) -> PathEntry + '_ {
         move |path| {
             let path = path.to_str().unwrap();

@@ -103,7 +103,7 @@ impl FolderWatcher {
         FolderWatcher { changes, make, watch: None, folders: BTreeSet::new(), failure: None }
     }
 
-    /// Why some changes may be missed.
+    /// Returns why some changes may be missed.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
@@ -174,13 +174,13 @@ fn watch_plan(paths: &BTreeSet<PathBuf>) -> WatchPlan {
     res
 }
 
-/// The watch of the operating system, if compiled in.
+/// Returns the watch of the operating system, if compiled in.
 #[cfg(not(feature = "watch"))]
 pub(crate) fn system_watch() -> Option<WatchFactory> {
     None
 }
 
-/// The watch of the operating system, if compiled in.
+/// Returns the watch of the operating system, if compiled in.
 #[cfg(feature = "watch")]
 pub(crate) fn system_watch() -> Option<WatchFactory> {
     Some(Arc::new(|changes| Ok(Box::new(system::SystemWatch::new(changes)?))))

@@ -14,10 +14,10 @@ use crate::config::approval::Approval;
 use crate::supervisor::lists::enabled_lists;
 
 impl<I> RunningServer<I> {
-    /// The lists that were read.
+    /// Returns the lists that were read without an error.
     pub(super) fn read_lists(&self) -> Vec<ListKind> {
-        let unread = self.listed.failed_lists();
-        enabled_lists(&self.server).into_iter().filter(|it| !unread.contains(it)).collect()
+        let failed = self.list_snapshot.failed_lists();
+        enabled_lists(&self.server).into_iter().filter(|it| !failed.contains(it)).collect()
     }
 }
 
@@ -31,29 +31,34 @@ impl<I: Clone> Machine<I> {
         }
     }
 
-    /// Computes the drift of each running server and caches it. Empty without an approval.
+    /// Updates the cached drift of each running server and returns it. Without an approval there is none.
     pub(super) fn update_drifts(&mut self) -> BTreeMap<ServerId, Arc<Drift>> {
         let Some(approval) = &self.settings.approval else { return BTreeMap::new() };
         let mut cache = BTreeMap::new();
         for running in self.slots.iter().filter_map(|it| it.running.as_ref()) {
             let id = running.ticket.server.clone();
-            let (lists, about, read) = (&running.listed.lists, &running.listed.about, running.read_lists());
-            let known = self
-                .drift_cache
-                .remove(&id)
-                .filter(|it| Arc::ptr_eq(&it.lists, lists) && it.about == *about && it.read == read);
-            let known = known.unwrap_or_else(|| {
-                let drift = approval.drift(&id, &ServerSnapshot::of(about.clone(), lists), &read);
-                CachedDrift { lists: Arc::clone(lists), about: about.clone(), read, drift: Arc::new(drift) }
+            let (lists, identity, read_lists) =
+                (&running.list_snapshot.lists, &running.list_snapshot.identity, running.read_lists());
+            let cached = self.drift_cache.remove(&id).filter(|it| {
+                Arc::ptr_eq(&it.lists, lists) && it.identity == *identity && it.read_lists == read_lists
             });
-            cache.insert(id, known);
+            let cached = cached.unwrap_or_else(|| {
+                let drift = approval.drift(&id, &ServerSnapshot::of(identity.clone(), lists), &read_lists);
+                CachedDrift {
+                    lists: Arc::clone(lists),
+                    identity: identity.clone(),
+                    read_lists,
+                    drift: Arc::new(drift),
+                }
+            });
+            cache.insert(id, cached);
         }
         self.drift_cache = cache;
         self.drift_cache.iter().map(|(id, it)| (id.clone(), Arc::clone(&it.drift))).collect()
     }
 
-    /// Which instructions of a server may be shown to models. `update_drifts` runs first.
-    pub(super) fn instructions(&self, server: &ServerId) -> InstructionsAccess {
+    /// Returns whether the instructions of a server may be shown to models. Call `update_drifts` before.
+    pub(super) fn instructions_access(&self, server: &ServerId) -> InstructionsAccess {
         match (&self.settings.approval, self.drift_cache.get(server)) {
             (None, _) => InstructionsAccess::Any,
             (Some(_), Some(it)) if it.drift.withholds_instructions() => InstructionsAccess::Withheld,

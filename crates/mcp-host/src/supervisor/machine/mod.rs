@@ -1,9 +1,9 @@
-//! The state machine of a host's servers. It handles events, returns actions to execute, and makes snapshots to
+//! The state machine of a host's servers. It handles events, returns actions to execute, and creates snapshots to
 //! publish.
 //!
 //! It does no I/O, reads no clock and is not async. `I` is the type of running instances, which the machine only
-//! stores. Each start has its own [`StartTicket`]. An event about a start contains the ticket; an event with an
-//! outdated ticket changes nothing.
+//! stores. Each start of a server has its own [`StartTicket`], which its events contain. An event with an outdated ticket
+//! changes nothing.
 
 mod drift;
 mod lease;
@@ -23,7 +23,7 @@ use mcp_host_model::{ErrorKind, ServerId};
 use mcp_host_registry::{Catalog, DesiredServer, NamedView, Problem, ReloadPlan};
 use tokio::time::Instant;
 
-use crate::config::desired::{DesiredServers, FailedServer, desired};
+use crate::config::desired::{DesiredServers, FailedServer, desired_server};
 use crate::error::HostError;
 use crate::state::event::{HostEvent, HostEventKind};
 use crate::supervisor::lists::ListSnapshot;
@@ -33,7 +33,7 @@ use protocol::UnpublishedEvents;
 use slot::{RunningServer, ServerSlot, StartState};
 use state::Phase;
 pub(crate) use state::{DialogStop, Machine};
-use supervision::next_probe;
+use supervision::next_probe_time;
 pub use supervision::{ProbePolicy, RestartPolicy, Supervision};
 
 pub(crate) use lease::{LeaseReply, LeaseRequest, LeaseTable, WaiterId};
@@ -41,10 +41,10 @@ pub(crate) use protocol::{
     DrainMode, MachineAction, MachineEvent, MachineSettings, StartTicket, StartedInstance,
 };
 pub(crate) use routing::{InstructionsAccess, Route, RouteTarget, RoutingTable, UnavailableServer};
-pub(crate) use supervision::{saturating_after, sleep_duration};
+pub(crate) use supervision::{saturating_after, suspend_duration};
 
 impl<I: Clone> Machine<I> {
-    /// A machine without servers.
+    /// Creates a machine without servers.
     pub(crate) fn new(settings: MachineSettings) -> Machine<I> {
         let catalog = Arc::new(Catalog::build(&settings.builtins, &[]));
         Machine {
@@ -52,11 +52,11 @@ impl<I: Clone> Machine<I> {
             slots: Vec::new(),
             leases: Leases::new(),
             phase: Phase::Open,
-            starts: 0,
+            last_ticket: 0,
             generation: 0,
-            changed: false,
+            is_changed: false,
             catalog,
-            stale: true,
+            is_catalog_stale: true,
             drift_cache: BTreeMap::new(),
             problems: Vec::new(),
             views: Vec::new(),
@@ -65,13 +65,13 @@ impl<I: Clone> Machine<I> {
             reload_plan: ReloadPlan::default(),
             file_problems: Vec::new(),
             spill_problem: None,
-            stopped: Arc::default(),
+            stopped_dialogs: Arc::default(),
         }
     }
 
-    /// Whether anything has changed since the last snapshot.
+    /// Returns whether anything has changed since the last snapshot.
     pub(crate) fn is_changed(&self) -> bool {
-        self.changed
+        self.is_changed
     }
 
     /// Takes the unpublished host events, which are published at this time.
@@ -79,7 +79,7 @@ impl<I: Clone> Machine<I> {
         self.events.take(at)
     }
 
-    /// Takes what the last configuration changed.
+    /// Takes the plan by which the last configuration was applied.
     pub(crate) fn take_reload_plan(&mut self) -> ReloadPlan {
         std::mem::take(&mut self.reload_plan)
     }
@@ -88,34 +88,38 @@ impl<I: Clone> Machine<I> {
     pub(crate) fn handle(&mut self, event: MachineEvent<I>, now: Instant) -> Vec<MachineAction<I>> {
         match event {
             MachineEvent::Configure(_) if self.phase == Phase::Closed => {}
-            MachineEvent::Configure(wanted) => self.configure(wanted),
+            MachineEvent::Configure(desired) => self.configure(desired),
             MachineEvent::SetViews(views) => self.set_views(views),
             MachineEvent::SetApproval(approval) => self.set_approval(approval),
-            MachineEvent::SourceProblems(problems) => self.set_file_problems(problems),
-            MachineEvent::Ready(ticket, started) => self.record_start(ticket, started, now),
+            MachineEvent::SetFileProblems(problems) => self.set_file_problems(problems),
+            MachineEvent::Started(ticket, started) => self.handle_start(ticket, started, now),
             MachineEvent::StartFailed(ticket, failure) => self.handle_start_failure(&ticket, failure, now),
-            MachineEvent::ListsRead(ticket, listed) => self.update_lists(ticket, listed),
-            MachineEvent::ServerRequest(ticket, method) => self.server_request(&ticket, method),
+            MachineEvent::ListsRead(ticket, list_snapshot) => self.update_lists(ticket, list_snapshot),
+            MachineEvent::ServerRequest(ticket, method) => self.handle_server_request(&ticket, method),
             MachineEvent::Disconnected(ticket, failure) => self.handle_disconnect(&ticket, failure, now),
             MachineEvent::ToolProblem { server, tool, problem, reason } => {
                 self.set_tool_problem(&server, (tool, problem), reason)
             }
-            MachineEvent::SpillResult(problem) => self.set_spill_problem(problem),
+            MachineEvent::SetSpillProblem(problem) => self.set_spill_problem(problem),
             MachineEvent::StopDialog { dialog, problem, ends_seen } => {
-                self.stop(dialog, DialogStop { problem, ends_seen })
+                self.stop_dialog(dialog, DialogStop { problem, ends_seen })
             }
-            MachineEvent::ResumeDialog(dialog) => self.resume(&dialog),
+            MachineEvent::ResumeDialog(dialog) => self.resume_dialog(&dialog),
             MachineEvent::ProbeSucceeded(ticket) => self.record_probe(&ticket, now),
             MachineEvent::ClockJumped(slept) => self.handle_clock_jump(slept, now),
-            MachineEvent::Lease(wanting, ends_seen, waiter) => self.lease(wanting, ends_seen, waiter, now),
+            MachineEvent::RequestLease { request, ends_seen, waiter } => {
+                self.handle_lease_request(request, ends_seen, waiter, now)
+            }
             MachineEvent::IdleChecked(ticket, unused) => self.record_idle_check(&ticket, unused, now),
-            MachineEvent::Release(dialog, server, waiter) => self.release(&dialog, &server, waiter),
+            MachineEvent::ReleaseLease { dialog, server, waiter } => {
+                self.release_lease(&dialog, &server, waiter)
+            }
             MachineEvent::DialogEnded(end) => {
                 self.forget_stopped_dialog(&end);
                 self.end_dialog(&end)
             }
-            MachineEvent::Restart(server) => self.restart(&server),
-            MachineEvent::Disable(server) => self.disable(&server),
+            MachineEvent::Restart(server) => self.restart_server(&server),
+            MachineEvent::Disable(server) => self.disable_server(&server),
             MachineEvent::Tick => self.tick(now),
             MachineEvent::Close => self.close(),
         }
@@ -123,36 +127,36 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Applies a new configuration: starts added and changed servers, removes the others.
-    fn configure(&mut self, wanted: DesiredServers) {
+    fn configure(&mut self, desired: DesiredServers) {
         self.mark_catalog_stale();
         // Slots of invalid entries without a running instance are created again below.
-        self.slots.retain(|it| it.desired().is_some());
-        let old: Vec<DesiredServer> = self.slots.iter().filter_map(ServerSlot::desired).collect();
-        let new: Vec<DesiredServer> = wanted.servers.iter().map(desired).collect();
+        self.slots.retain(|it| it.desired_server().is_some());
+        let old: Vec<DesiredServer> = self.slots.iter().filter_map(ServerSlot::desired_server).collect();
+        let new: Vec<DesiredServer> = desired.servers.iter().map(desired_server).collect();
         let mut plan = ReloadPlan::compute(&old, &new);
-        let mut refused = wanted.failed;
+        let mut failed = desired.failed;
         // A running server whose entry became invalid remains (DM-105).
         let (invalid, removed): (Vec<_>, Vec<_>) = plan.removed.into_iter().partition(|id| {
             let is_running = |it: &ServerSlot<I>| it.name == id.as_str() && it.running.is_some();
-            refused.iter().any(|it| it.id == id.as_str()) && self.slots.iter().any(is_running)
+            failed.iter().any(|it| it.id == id.as_str()) && self.slots.iter().any(is_running)
         });
         plan.removed = removed;
         let order: Vec<String> =
-            new.iter().map(|it| it.id.to_string()).chain(refused.iter().map(|it| it.id.clone())).collect();
+            new.iter().map(|it| it.id.to_string()).chain(failed.iter().map(|it| it.id.clone())).collect();
         for id in &invalid {
-            let entry = refused.iter().position(|it| it.id == id.as_str()).expect("it is a failed entry");
+            let entry = failed.iter().position(|it| it.id == id.as_str()).expect("it is a failed entry");
             let slot = self.slots.iter_mut().find(|it| it.name == id.as_str()).expect("it has a slot");
-            self.actions.extend(slot.abort());
-            slot.set_invalid(refused.remove(entry).error);
+            self.actions.extend(slot.abort_start());
+            slot.set_invalid(failed.remove(entry).error);
         }
         for id in &plan.removed {
-            self.remove(id);
+            self.remove_server(id);
         }
-        for (at, (server, desired)) in wanted.servers.into_iter().zip(new).enumerate() {
+        for (at, (server, desired)) in desired.servers.into_iter().zip(new).enumerate() {
             if order[..at].iter().any(|it| it == desired.id.as_str()) {
                 let message = format!("another server is named '{}'", desired.id);
                 let failure = HostError::new(ErrorKind::McpConfig, message);
-                refused.push(FailedServer { id: desired.id.to_string(), error: failure });
+                failed.push(FailedServer { id: desired.id.to_string(), error: failure });
                 continue;
             }
             if plan.added.contains(&desired.id) {
@@ -160,17 +164,17 @@ impl<I: Clone> Machine<I> {
             }
             let slot = self.slots.iter_mut().find(|it| it.name == desired.id.as_str());
             let slot = slot.expect("a server of the plan has a slot");
-            let started = slot.config(Arc::new(server), desired, &mut self.starts);
-            if started.iter().any(|it| matches!(it, MachineAction::Start(..))) {
+            let actions = slot.configure(Arc::new(server), desired, &mut self.last_ticket);
+            if actions.iter().any(|it| matches!(it, MachineAction::Start(..))) {
                 self.events.push(&slot.name, HostEventKind::Starting { failures: 0 });
             }
-            self.actions.extend(started);
+            self.actions.extend(actions);
         }
-        for FailedServer { id, error: failure } in refused {
-            self.slots.push(ServerSlot::refused(&id, failure));
+        for FailedServer { id, error: failure } in failed {
+            self.slots.push(ServerSlot::invalid(&id, failure));
         }
-        self.limit_leases();
-        // Stable: of two entries with one name, the running one comes first.
+        self.apply_limits_to_leases();
+        // The sort is stable: of two entries with one name, the running one comes first.
         self.slots.sort_by_key(|slot| order.iter().position(|it| *it == slot.name));
         plan.unchanged.extend(invalid);
         tracing::debug!(?plan, "configuration applied");
@@ -178,10 +182,10 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Removes a server that is not configured any more.
-    fn remove(&mut self, id: &ServerId) {
+    fn remove_server(&mut self, id: &ServerId) {
         let at = self.slots.iter().position(|it| it.name == id.as_str());
         let mut slot = self.slots.remove(at.expect("the plan removes only servers with a slot"));
-        self.actions.extend(slot.abort());
+        self.actions.extend(slot.abort_start());
         if let Some(instance) = slot.running.and_then(|it| it.instance) {
             self.events.push(id.as_str(), HostEventKind::Retired);
             self.actions.push(MachineAction::retire(instance, DrainMode::CallsAndPins));
@@ -189,13 +193,13 @@ impl<I: Clone> Machine<I> {
         self.end_outdated_leases(id, None);
     }
 
-    /// A start succeeded. The new instance replaces the previous one of the server, which is retired.
-    fn record_start(&mut self, ticket: StartTicket, started: StartedInstance<I>, now: Instant) {
-        let started = match self.lease_ready(&ticket, started, now) {
+    /// Handles a successful start: the new instance replaces the previous one of the server, which is retired.
+    fn handle_start(&mut self, ticket: StartTicket, started: StartedInstance<I>, now: Instant) {
+        let started = match self.handle_leased_start(&ticket, started, now) {
             Ok(()) => return,
             Err(started) => *started,
         };
-        let StartedInstance { instance, era, listed } = started;
+        let StartedInstance { instance, era, list_snapshot } = started;
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_starting(&ticket)) else {
             return self.actions.push(MachineAction::retire(instance, DrainMode::Calls));
         };
@@ -204,61 +208,63 @@ impl<I: Clone> Machine<I> {
         };
         // The server's names or limits may have changed during the start.
         let server = slot.server().unwrap_or(server);
-        let leased = slot.is_leased(&server);
-        self.actions.push(match leased {
-            // This instance was needed only to list the tools: each dialog gets its own (DM-080).
-            true => MachineAction::retire(instance.clone(), DrainMode::Calls),
-            false => MachineAction::Watch {
+        let is_leased = slot.is_leased(&server);
+        self.actions.push(if is_leased {
+            // This instance was needed only to read the lists: each dialog gets its own (DM-080).
+            MachineAction::retire(instance.clone(), DrainMode::Calls)
+        } else {
+            MachineAction::Watch {
                 ticket: ticket.clone(),
                 instance: instance.clone(),
-                listed: listed.clone(),
-            },
+                list_snapshot: list_snapshot.clone(),
+            }
         });
         let (id, number) = (ticket.server.clone(), ticket.number);
-        let instance = Some(instance).filter(|_| !leased);
+        let instance = Some(instance).filter(|_| !is_leased);
         let mut running = RunningServer {
             ticket,
             server,
             instance,
             era,
-            listed,
+            list_snapshot,
             since: now,
-            probe: None,
+            next_probe: None,
             tool_problems: BTreeMap::new(),
         };
-        let next = next_probe(&self.settings.supervision, &running.server, now);
-        running.probe = next.filter(|_| running.can_be_probed());
-        let before = slot.running.replace(running);
+        let next = next_probe_time(&self.settings.supervision, &running.server, now);
+        running.next_probe = next.filter(|_| running.can_be_probed());
+        let replaced = slot.running.replace(running);
         slot.last_run = None;
         self.events.push(&slot.name, HostEventKind::Ready { era });
-        let before = before.and_then(|it| it.instance);
-        if before.is_some() {
+        let replaced = replaced.and_then(|it| it.instance);
+        if replaced.is_some() {
             self.events.push(&slot.name, HostEventKind::Retired);
         }
         self.mark_catalog_stale();
-        self.actions.extend(before.map(|it| MachineAction::retire(it, DrainMode::CallsPinsAndTasks)));
+        self.actions.extend(replaced.map(|it| MachineAction::retire(it, DrainMode::CallsPinsAndTasks)));
         self.end_outdated_leases(&id, Some(number));
     }
 
-    /// The lists of a running instance were read again.
-    fn update_lists(&mut self, ticket: StartTicket, listed: ListSnapshot) {
+    /// Handles new lists of a running instance.
+    fn update_lists(&mut self, ticket: StartTicket, list_snapshot: ListSnapshot) {
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_running(&ticket)) else {
-            return self.lease_lists(ticket, listed);
+            return self.update_lease_lists(ticket, list_snapshot);
         };
         let name = slot.name.clone();
         let running = slot.running.as_mut().expect("the slot is running");
         let Some(instance) = running.instance.clone() else { return };
-        if running.listed.lists.tools != listed.lists.tools {
+        if running.list_snapshot.lists.tools != list_snapshot.lists.tools {
             running.tool_problems.clear();
         }
         // Unchanged lists are not published.
-        let is_news = running.listed.lists != listed.lists || running.listed.failures != listed.failures;
-        running.listed = listed.clone();
-        if is_news {
+        let has_changed = running.list_snapshot.lists != list_snapshot.lists
+            || running.list_snapshot.failures != list_snapshot.failures;
+        running.list_snapshot = list_snapshot.clone();
+        if has_changed {
             self.events.push(&name, HostEventKind::ListsChanged);
             self.mark_catalog_stale();
         }
-        self.actions.push(MachineAction::Watch { ticket, instance, listed });
+        self.actions.push(MachineAction::Watch { ticket, instance, list_snapshot });
     }
 
     /// Adds a problem of a tool that a call reported; removes it if there is no `reason`.
@@ -271,30 +277,30 @@ impl<I: Clone> Machine<I> {
         let slot = self.slots.iter_mut().find(|it| it.name == server.as_str() && it.running.is_some());
         let Some(running) = slot.and_then(|it| it.running.as_mut()) else { return };
         let Some(reason) = reason else {
-            self.changed |= running.tool_problems.remove(&problem).is_some();
+            self.is_changed |= running.tool_problems.remove(&problem).is_some();
             return;
         };
         // The first reason is kept, because many calls report the same.
         if !running.tool_problems.contains_key(&problem)
-            && running.listed.lists.tools.iter().any(|it| *it.name == *problem.0)
+            && running.list_snapshot.lists.tools.iter().any(|it| *it.name == *problem.0)
         {
             running.tool_problems.insert(problem, reason);
-            self.changed = true;
+            self.is_changed = true;
         }
     }
 
     fn set_spill_problem(&mut self, problem: Option<Problem>) {
-        self.changed |= self.spill_problem != problem;
+        self.is_changed |= self.spill_problem != problem;
         self.spill_problem = problem;
     }
 
     fn set_views(&mut self, views: Vec<NamedView>) {
-        self.changed |= self.views != views;
+        self.is_changed |= self.views != views;
         self.views = views;
     }
 
     fn set_file_problems(&mut self, problems: Vec<Problem>) {
-        self.changed |= self.file_problems != problems;
+        self.is_changed |= self.file_problems != problems;
         self.file_problems = problems;
     }
 
@@ -306,7 +312,7 @@ impl<I: Clone> Machine<I> {
         self.phase = Phase::Closed;
         self.mark_catalog_stale();
         for slot in &mut self.slots {
-            self.actions.extend(slot.abort());
+            self.actions.extend(slot.abort_start());
             if let Some(instance) = slot.running.take().and_then(|it| it.instance) {
                 self.events.push(&slot.name, HostEventKind::Retired);
                 self.actions.push(MachineAction::retire(instance, DrainMode::Calls));
@@ -316,33 +322,35 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Restarts a server, also if it is disabled.
-    fn restart(&mut self, server: &ServerId) {
-        let open = self.phase == Phase::Open;
-        let slot = self.slots.iter_mut().find(|it| it.name == server.as_str());
-        let Some(slot) = slot.filter(|_| open) else { return };
-        let actions = slot.restart(&mut self.starts);
+    fn restart_server(&mut self, server: &ServerId) {
+        if self.phase == Phase::Closed {
+            return;
+        }
+        let Some(slot) = self.slots.iter_mut().find(|it| it.name == server.as_str()) else { return };
+        let actions = slot.restart(&mut self.last_ticket);
         if !actions.is_empty() {
             self.events.push(&slot.name, HostEventKind::Starting { failures: 0 });
-            self.changed = true;
+            self.is_changed = true;
         }
         self.actions.extend(actions);
     }
 
     /// Disables a server until it is restarted or its entry changes.
-    fn disable(&mut self, server: &ServerId) {
-        let open = self.phase == Phase::Open;
-        let slot = self.slots.iter_mut().find(|it| it.name == server.as_str());
-        let Some(slot) = slot.filter(|_| open) else { return };
+    fn disable_server(&mut self, server: &ServerId) {
+        if self.phase == Phase::Closed {
+            return;
+        }
+        let Some(slot) = self.slots.iter_mut().find(|it| it.name == server.as_str()) else { return };
         self.actions.extend(slot.disable());
         self.events.push(&slot.name, HostEventKind::Disabled);
         self.mark_catalog_stale();
         self.end_outdated_leases(server, None);
     }
 
-    /// Records that the catalog must be rebuilt for the next snapshot.
+    /// Causes a new snapshot with a rebuilt catalog.
     fn mark_catalog_stale(&mut self) {
-        self.changed = true;
-        self.stale = true;
+        self.is_changed = true;
+        self.is_catalog_stale = true;
     }
 }
 

@@ -32,16 +32,16 @@ pub(crate) struct StartTicket {
 /// An event for the state machine.
 #[derive(Debug)]
 pub(crate) enum MachineEvent<I> {
-    /// Run these servers.
+    /// A new configuration: run these servers.
     Configure(DesiredServers),
     /// All current problems of the configuration files.
-    SourceProblems(Vec<Problem>),
+    SetFileProblems(Vec<Problem>),
     /// The views in use.
     SetViews(Vec<NamedView>),
     /// The approved definitions; `None` approves everything.
     SetApproval(Option<Approval>),
     /// A start succeeded.
-    Ready(StartTicket, StartedInstance<I>),
+    Started(StartTicket, StartedInstance<I>),
     /// A start failed.
     StartFailed(StartTicket, HostError),
     /// The lists of a running server were read again.
@@ -61,8 +61,8 @@ pub(crate) enum MachineEvent<I> {
         /// The reason; `None` withdraws it.
         reason: Option<String>,
     },
-    /// Parts of an oversized result were written to files, or failed with this problem.
-    SpillResult(Option<Problem>),
+    /// The outcome of the last attempt to write an oversized result to files; `None`: it succeeded.
+    SetSpillProblem(Option<Problem>),
     /// Stop a dialog whose provider refused a request.
     StopDialog {
         /// The dialog.
@@ -78,25 +78,39 @@ pub(crate) enum MachineEvent<I> {
     ProbeSucceeded(StartTicket),
     /// The computer was suspended for this time.
     ClockJumped(Duration),
-    /// A call requests a leased instance, with the number of dialogs that had ended before.
-    Lease(LeaseRequest, u64, WaiterId),
-    /// A leased instance was checked; the start of its idle time, `None` while it is in use.
+    /// A call requests a leased instance.
+    RequestLease {
+        /// The request.
+        request: LeaseRequest,
+        /// The number of dialogs that had ended before.
+        ends_seen: u64,
+        /// Receives the reply.
+        waiter: WaiterId,
+    },
+    /// A leased instance was checked: the beginning of its idle time, or `None` while it is in use.
     IdleChecked(StartTicket, Option<Instant>),
     /// A dialog releases its lease of a server.
-    Release(DialogId, ServerId, WaiterId),
+    ReleaseLease {
+        /// The dialog.
+        dialog: DialogId,
+        /// The server.
+        server: ServerId,
+        /// Receives the reply.
+        waiter: WaiterId,
+    },
     /// A dialog ended.
     DialogEnded(DialogEnd),
     /// Restart this server, also if it is disabled.
     Restart(ServerId),
     /// Disable this server.
     Disable(ServerId),
-    /// Time has passed.
+    /// Execute what is due.
     Tick,
-    /// Shut down.
+    /// Shut outage.
     Close,
 }
 
-/// The result of a start.
+/// The result of a successful start.
 #[derive(Debug)]
 pub(crate) struct StartedInstance<I> {
     /// The instance.
@@ -104,7 +118,7 @@ pub(crate) struct StartedInstance<I> {
     /// Its era.
     pub(crate) era: Era,
     /// Its lists.
-    pub(crate) listed: ListSnapshot,
+    pub(crate) list_snapshot: ListSnapshot,
 }
 
 /// An action to execute after the snapshot is published.
@@ -113,7 +127,7 @@ pub(crate) enum MachineAction<I> {
     /// Connect and read the lists.
     Start(StartTicket, Arc<ResolvedServer>),
     /// Abort this start.
-    Abort(StartTicket),
+    AbortStart(StartTicket),
     /// Wait for the instance's next changed lists, or its end.
     Watch {
         /// Its start.
@@ -121,7 +135,7 @@ pub(crate) enum MachineAction<I> {
         /// The instance.
         instance: I,
         /// Its current lists.
-        listed: ListSnapshot,
+        list_snapshot: ListSnapshot,
     },
     /// Apply the server's limits.
     SetLimits(I, Arc<ResolvedServer>),
@@ -131,27 +145,27 @@ pub(crate) enum MachineAction<I> {
         ticket: StartTicket,
         /// The instance.
         instance: I,
-        /// How long a response may take.
-        within: Duration,
+        /// The timeout of the response.
+        timeout: Duration,
     },
-    /// Connect for one dialog; the lists are known.
+    /// Connect for one dialog. These lists are known, and are not read again.
     StartLeased(StartTicket, Arc<ResolvedServer>, Arc<ServerLists>),
-    /// Reply to a waiting call.
+    /// Reply to a waiting lease request.
     Reply(WaiterId, LeaseReply<I>),
     /// Check whether the instance is idle.
     CheckIdle(StartTicket, I),
-    /// Refuse calls, wait for running ones, close.
+    /// Refuse new calls, wait for running ones, and close the instance.
     Retire {
         /// The instance.
         instance: I,
-        /// What is waited for.
+        /// What to wait for before closing.
         drain: DrainMode,
-        /// The request to reply to when it is closed.
+        /// Receives [`LeaseReply::Released`] when the instance is closed.
         waiter: Option<WaiterId>,
     },
 }
 
-/// What is waited for before an instance is closed.
+/// What to wait for before an instance is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DrainMode {
     /// Its calls and pins, for the host's drain period.
@@ -167,12 +181,14 @@ pub(crate) enum DrainMode {
 }
 
 impl<I> MachineAction<I> {
+    /// Creates an action to retire an instance without a reply.
     pub(super) fn retire(instance: I, drain: DrainMode) -> MachineAction<I> {
         MachineAction::Retire { instance, drain, waiter: None }
     }
 }
 
-/// Host events that are not published yet, as the server's name and the kind. The machine does not know the time.
+/// Host events that are not published yet, as pairs of the server's name and the kind. They have no time, because the
+/// machine reads no clock.
 #[derive(Debug, Default)]
 pub(super) struct UnpublishedEvents(Vec<(String, HostEventKind)>);
 
@@ -192,12 +208,12 @@ impl UnpublishedEvents {
 pub(crate) struct MachineSettings {
     /// Names that no server may take.
     pub(crate) builtins: Builtins,
-    /// How failed servers are restarted.
+    /// The policy for restarts of failed servers.
     pub(crate) supervision: Supervision,
     /// Limits for leases.
     pub(crate) leases: LeasePolicy,
     /// The host's own tools, which precede those of all servers.
-    pub(crate) own: Vec<CatalogServer>,
+    pub(crate) own_tools: Vec<CatalogServer>,
     /// The approved definitions; `None` approves everything.
     pub(crate) approval: Option<Approval>,
     /// The limits on the tools of each view.

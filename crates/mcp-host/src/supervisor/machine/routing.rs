@@ -15,7 +15,7 @@ use super::{DialogStop, Machine, Phase};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
-use crate::supervisor::lists::plural;
+use crate::supervisor::lists::plural_name;
 use mcp_host_registry::ActiveProblem;
 
 /// A published generation with the routes to its instances.
@@ -27,10 +27,10 @@ pub(crate) struct RoutingTable<I> {
     pub(crate) routes: ahash::HashMap<ServerId, Route<I>>,
     /// Servers without a route, in order.
     pub(crate) unavailable: Vec<UnavailableServer>,
-    /// The failure of the host itself: no calls are possible.
-    pub(crate) fault: Option<HostError>,
+    /// The failure of the host itself. All calls fail with it.
+    pub(crate) host_error: Option<HostError>,
     /// Stopped dialogs.
-    pub(crate) stopped: Arc<BTreeMap<DialogId, DialogStop>>,
+    pub(crate) stopped_dialogs: Arc<BTreeMap<DialogId, DialogStop>>,
 }
 
 /// The route of one server.
@@ -42,22 +42,22 @@ pub(crate) struct Route<I> {
     pub(crate) target: RouteTarget<I>,
     /// Its lists, unfiltered.
     pub(crate) lists: Arc<ServerLists>,
-    /// Its reported identity.
-    pub(crate) about: ServerIdentity,
+    /// The identity that it reports.
+    pub(crate) identity: ServerIdentity,
     /// The lists that were read.
-    pub(crate) read: Vec<ListKind>,
-    /// Which of its instructions may be shown to models.
+    pub(crate) read_lists: Vec<ListKind>,
+    /// Whether its instructions may be shown to models.
     pub(crate) instructions: InstructionsAccess,
 }
 
-/// Which instructions of a server may be shown to models.
+/// Whether the instructions of a server may be shown to models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InstructionsAccess {
-    /// All: nothing requires approval.
+    /// They may be: nothing requires approval.
     Any,
-    /// Only those of the identity in this snapshot, which was compared with the lock file.
+    /// Those of the identity in this snapshot, which was compared with the lock file, may be. Others may not.
     ApprovedOnly,
-    /// None.
+    /// They may not be: they differ from the lock file.
     Withheld,
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum InstructionsAccess {
 pub(crate) enum RouteTarget<I> {
     /// One shared instance.
     Shared(I),
-    /// Instances per dialog, leased on this start.
+    /// One leased instance per dialog. The number is that of the start on which the leases are based.
     Leased(u64),
 }
 
@@ -86,30 +86,30 @@ pub(crate) struct UnavailableServer {
 }
 
 impl<I> RoutingTable<I> {
-    /// The routing table for a snapshot without servers.
+    /// Creates the routing table for a snapshot without servers.
     pub(crate) fn empty(snapshot: &Arc<HostSnapshot>) -> RoutingTable<I> {
         RoutingTable {
             snapshot: Arc::clone(snapshot),
             routes: ahash::HashMap::default(),
             unavailable: Vec::new(),
-            fault: None,
-            stopped: Arc::default(),
+            host_error: None,
+            stopped_dialogs: Arc::default(),
         }
     }
 }
 
 impl<I: Clone> Machine<I> {
     /// Creates the next generation.
-    pub(crate) fn routing_table(&mut self, now: SystemTime) -> RoutingTable<I> {
+    pub(crate) fn next_routing_table(&mut self, now: SystemTime) -> RoutingTable<I> {
         self.generation += 1;
-        self.changed = false;
-        if std::mem::take(&mut self.stale) {
+        self.is_changed = false;
+        if std::mem::take(&mut self.is_catalog_stale) {
             let drifts = self.update_drifts();
-            self.catalog = Arc::new(self.catalog.successor(&self.entries(), &drifts));
+            self.catalog = Arc::new(self.catalog.successor(&self.catalog_servers(), &drifts));
         }
         let catalog = Arc::clone(&self.catalog);
         let servers = self.slots.iter().map(|it| self.status(it)).collect();
-        let problems = self.problems(&catalog, now);
+        let problems = self.update_problems(&catalog, now);
         let mut routes = ahash::HashMap::default();
         let mut unavailable = Vec::new();
         for slot in &self.slots {
@@ -120,30 +120,32 @@ impl<I: Clone> Machine<I> {
                         None => RouteTarget::Leased(running.ticket.number),
                     };
                     let server = Arc::clone(&running.server);
-                    let lists = Arc::clone(&running.listed.lists);
-                    let (about, read) = (running.listed.about.clone(), running.read_lists());
+                    let lists = Arc::clone(&running.list_snapshot.lists);
+                    let (identity, read_lists) =
+                        (running.list_snapshot.identity.clone(), running.read_lists());
                     let id = running.ticket.server.clone();
-                    let instructions = self.instructions(&id);
-                    routes.insert(id, Route { server, target, lists, about, read, instructions });
+                    let instructions = self.instructions_access(&id);
+                    routes.insert(id, Route { server, target, lists, identity, read_lists, instructions });
                 }
-                None => unavailable.push(slot.unavailable_error()),
+                None => unavailable.push(slot.to_unavailable()),
             }
         }
         let snapshot = HostSnapshot { generation: self.generation, catalog, servers, problems };
-        let stopped = Arc::clone(&self.stopped);
-        RoutingTable { snapshot: Arc::new(snapshot), routes, unavailable, fault: None, stopped }
+        let stopped_dialogs = Arc::clone(&self.stopped_dialogs);
+        RoutingTable { snapshot: Arc::new(snapshot), routes, unavailable, host_error: None, stopped_dialogs }
     }
 
-    fn entries(&self) -> Vec<CatalogServer> {
+    /// Returns the content of the catalog: the host's own tools, then the running servers.
+    fn catalog_servers(&self) -> Vec<CatalogServer> {
         let running = self.slots.iter().filter_map(|it| it.running.as_ref());
         let running = running.map(|it| {
             CatalogServer::new(
                 it.ticket.server.clone(),
                 it.server.spec.exposure.clone(),
-                Arc::clone(&it.listed.lists),
+                Arc::clone(&it.list_snapshot.lists),
             )
         });
-        self.settings.own.iter().cloned().chain(running).collect()
+        self.settings.own_tools.iter().cloned().chain(running).collect()
     }
 
     fn status(&self, slot: &ServerSlot<I>) -> ServerStatus {
@@ -155,12 +157,12 @@ impl<I: Clone> Machine<I> {
         ServerStatus { id: slot.name.clone(), state, era, error: slot.failure().cloned() }
     }
 
-    /// All current problems; each keeps the time since when it exists (DM-124).
-    fn problems(&mut self, catalog: &Catalog, now: SystemTime) -> Vec<ActiveProblem> {
+    /// Updates and returns all current problems. A problem that existed before keeps its time (DM-124).
+    fn update_problems(&mut self, catalog: &Catalog, now: SystemTime) -> Vec<ActiveProblem> {
         let own = self.file_problems.iter().cloned().chain(self.slots.iter().flat_map(ServerSlot::problems));
         let filters = self.views.iter().flat_map(|view| &view.filters);
         let views: Vec<Problem> = filters.flat_map(|filter| catalog.view(filter).problems).collect();
-        // A server that has no lists yet, or has failed, is not missing.
+        // A view may name a server that has no lists yet, or has failed. Such a server is not missing.
         let configured: HashSet<String> = match views.is_empty() {
             true => HashSet::new(),
             false => self.slots.iter().map(|slot| Problem::toolset_not_found(&slot.name).id).collect(),
@@ -168,7 +170,8 @@ impl<I: Clone> Machine<I> {
         let views = views.into_iter().filter(|it| !configured.contains(&it.id));
         let budget = self.settings.tool_budget;
         let left_out = self.views.iter().filter_map(|view| catalog.left_out(view, budget));
-        let results = self.spill_problem.iter().chain(self.stopped.values().map(|it| &it.problem)).cloned();
+        let results =
+            self.spill_problem.iter().chain(self.stopped_dialogs.values().map(|it| &it.problem)).cloned();
         let all = own.chain(catalog.problems().iter().cloned()).chain(views).chain(left_out).chain(results);
         self.problems = ActiveProblem::update(&self.problems, all, now);
         self.problems.clone()
@@ -181,12 +184,12 @@ impl<I: Clone> ServerSlot<I> {
             return ServerState::Disabled;
         }
         match (&self.start, &self.running) {
-            (StartState::Pending { after: None, .. }, _) => ServerState::Starting,
+            (StartState::Pending { last_failure: None, .. }, _) => ServerState::Starting,
             (
-                StartState::Pending { after: Some(_), .. } | StartState::Done | StartState::Failed(_),
+                StartState::Pending { last_failure: Some(_), .. } | StartState::Done | StartState::Failed(_),
                 Some(_),
             ) => ServerState::Ready,
-            (StartState::Pending { after: Some(_), .. }, None) => ServerState::Restarting,
+            (StartState::Pending { last_failure: Some(_), .. }, None) => ServerState::Restarting,
             (StartState::Failed(_), None)
                 if self.restarts.next_attempt.is_some() && !self.restarts.is_suspended =>
             {
@@ -196,20 +199,20 @@ impl<I: Clone> ServerSlot<I> {
         }
     }
 
-    /// Why the server does not run as configured.
+    /// Returns the error because of which the server does not run as configured.
     pub(super) fn failure(&self) -> Option<&HostError> {
         match (&self.start, &self.config) {
             (StartState::Failed(failure), _)
-            | (StartState::Pending { after: Some(failure), .. }, _)
+            | (StartState::Pending { last_failure: Some(failure), .. }, _)
             | (_, SlotConfig::Invalid(failure)) => Some(failure),
             (
-                StartState::Pending { after: None, .. } | StartState::Done,
+                StartState::Pending { last_failure: None, .. } | StartState::Done,
                 SlotConfig::Server(_) | SlotConfig::Missing,
             ) => None,
         }
     }
 
-    fn unavailable_error(&self) -> UnavailableServer {
+    fn to_unavailable(&self) -> UnavailableServer {
         let last_run = self.last_run.as_ref();
         UnavailableServer {
             name: self.name.clone(),
@@ -221,24 +224,25 @@ impl<I: Clone> ServerSlot<I> {
     }
 
     fn problems(&self) -> Vec<Problem> {
-        let mut res: Vec<Problem> = self.server_error().into_iter().collect();
+        let mut problems: Vec<Problem> = self.error_problem().into_iter().collect();
         if let Some(running) = &self.running {
             let id = &running.ticket.server;
-            let method = self.requested.filter(|_| running.server.spec.sharing == Sharing::Auto);
-            res.extend(method.map(|it| Problem::server_leased(id, it.as_str())));
+            let method = self.first_request.filter(|_| running.server.spec.sharing == Sharing::Auto);
+            problems.extend(method.map(|it| Problem::server_leased(id, it.as_str())));
             let reported = running.tool_problems.iter();
-            res.extend(reported.map(|((tool, problem), reason)| problem.publish(id, tool, reason)));
-            // A call reports the same defect again.
-            let defects = running.listed.schema_defects.iter().filter(|defect| {
+            problems.extend(reported.map(|((tool, problem), reason)| problem.to_problem(id, tool, reason)));
+            // A call may have reported the same defect.
+            let defects = running.list_snapshot.schema_defects.iter().filter(|defect| {
                 !running.tool_problems.contains_key(&(defect.tool.to_string(), defect.problem))
             });
-            res.extend(defects.map(|defect| defect.problem.publish(id, &defect.tool, &defect.reason)));
+            problems
+                .extend(defects.map(|defect| defect.problem.to_problem(id, &defect.tool, &defect.reason)));
         }
-        res
+        problems
     }
 
-    /// All errors of a server form one problem, because it has one id (DM-122).
-    fn server_error(&self) -> Option<Problem> {
+    /// Returns one problem for all errors of the server, because it has one problem id (DM-122).
+    fn error_problem(&self) -> Option<Problem> {
         let mut messages = Vec::new();
         if let Some(failure) = self.failure() {
             messages.push(match &self.running {
@@ -249,9 +253,10 @@ impl<I: Clone> ServerSlot<I> {
         let lease_failure = self.lease_history.failure();
         messages
             .extend(lease_failure.map(|it| format!("an instance for a dialog could not be started: {it}")));
-        let failures = self.running.iter().flat_map(|it| &it.listed.failures);
+        let failures = self.running.iter().flat_map(|it| &it.list_snapshot.failures);
         messages.extend(
-            failures.map(|(kind, failure)| format!("its {} could not be listed: {failure}", plural(*kind))),
+            failures
+                .map(|(kind, failure)| format!("its {} could not be listed: {failure}", plural_name(*kind))),
         );
         if messages.is_empty() {
             return None;

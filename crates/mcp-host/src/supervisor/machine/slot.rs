@@ -1,4 +1,4 @@
-//! The slot of one server: its configuration, its start, and its running instance.
+//! The state of one server: its configuration, its start, and its running instance.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::lease::LeaseHistory;
 use super::supervision::RestartState;
-use super::{DrainMode, MachineAction, StartTicket, desired};
+use super::{DrainMode, MachineAction, StartTicket, desired_server};
 use crate::error::HostError;
 use crate::supervisor::lists::ListSnapshot;
 use crate::supervisor::tool_problem::ToolProblem;
@@ -23,18 +23,17 @@ pub(super) struct ServerSlot<I> {
     pub(super) config: SlotConfig,
     /// The current start.
     pub(super) start: StartState,
-    /// Whether it may run.
+    /// Whether it is enabled.
     pub(super) mode: SlotMode,
     /// Consecutive failures and the next restart.
     pub(super) restarts: RestartState,
     /// Failures of leased instances.
     pub(super) lease_history: LeaseHistory,
-    /// The method of the server request because of which each dialog has its own instance, with
-    /// [`Sharing::Auto`].
-    pub(super) requested: Option<Method>,
+    /// The method of the first server request. With [`Sharing::Auto`], each dialog has its own instance from then on.
+    pub(super) first_request: Option<Method>,
     /// The running instance, of the current or the previous configuration.
     pub(super) running: Option<RunningServer<I>>,
-    /// What ran before it was lost, so that errors can name the server of a tool.
+    /// The last running configuration and its lists, so that an error can name the server of a tool.
     pub(super) last_run: Option<(Arc<ResolvedServer>, Arc<ServerLists>)>,
 }
 
@@ -44,14 +43,14 @@ pub(super) enum SlotConfig {
     Server(Arc<ResolvedServer>),
     /// An invalid entry.
     Invalid(HostError),
-    /// Not set yet.
+    /// The slot is new: its configuration is set next.
     Missing,
 }
 
-/// Whether a server may run.
+/// Whether a server is enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SlotMode {
-    On,
+    Enabled,
     /// Disabled until it is restarted or its entry changes.
     Disabled,
 }
@@ -60,14 +59,14 @@ pub(super) enum SlotMode {
 pub(super) enum StartState {
     /// Starting.
     Pending {
-        /// The start.
+        /// The ticket of the start.
         ticket: StartTicket,
-        /// The server.
+        /// The configuration that is started.
         server: Arc<ResolvedServer>,
-        /// The last failure; `None` for a first attempt.
-        after: Option<HostError>,
+        /// The failure before this attempt; `None` for a first attempt.
+        last_failure: Option<HostError>,
     },
-    /// Nothing to start: it runs, or cannot run.
+    /// There is nothing to start: the server runs, is disabled, or is invalid.
     Done,
     /// The start failed, or the connection was lost.
     Failed(HostError),
@@ -82,43 +81,44 @@ pub(super) struct RunningServer<I> {
     /// The shared instance; `None` if each dialog has its own.
     pub(super) instance: Option<I>,
     pub(super) era: Era,
-    pub(super) listed: ListSnapshot,
-    /// The time of the start.
+    pub(super) list_snapshot: ListSnapshot,
+    /// The time of its start.
     pub(super) since: Instant,
     /// The time of the next probe; `None` while one runs, or without probes.
-    pub(super) probe: Option<Instant>,
-    /// Problems of tools that calls reported, with their reasons.
+    pub(super) next_probe: Option<Instant>,
+    /// Problems that calls reported, by tool name and problem, with their reasons.
     pub(super) tool_problems: BTreeMap<(String, ToolProblem), String>,
 }
 
 impl<I: Clone> ServerSlot<I> {
-    /// A slot without a configuration.
+    /// Creates a slot without a configuration.
     pub(super) fn new(name: &str) -> ServerSlot<I> {
         ServerSlot {
             name: name.to_owned(),
             config: SlotConfig::Missing,
             start: StartState::Done,
-            mode: SlotMode::On,
+            mode: SlotMode::Enabled,
             restarts: RestartState::default(),
             lease_history: LeaseHistory::default(),
-            requested: None,
+            first_request: None,
             running: None,
             last_run: None,
         }
     }
 
-    /// The slot of an invalid entry.
-    pub(super) fn refused(name: &str, failure: HostError) -> ServerSlot<I> {
+    /// Creates the slot of an invalid entry.
+    pub(super) fn invalid(name: &str, failure: HostError) -> ServerSlot<I> {
         ServerSlot { config: SlotConfig::Invalid(failure), ..ServerSlot::new(name) }
     }
 
-    /// What a new configuration is compared with: the configured server, else the running one.
-    pub(super) fn desired(&self) -> Option<DesiredServer> {
+    /// Returns the settings with which a new configuration is compared: those of the configured server, else those of
+    /// the running one.
+    pub(super) fn desired_server(&self) -> Option<DesiredServer> {
         let running = || self.running.as_ref().map(|it| Arc::clone(&it.server));
-        self.server().or_else(running).map(|server| desired(&server))
+        self.server().or_else(running).map(|server| desired_server(&server))
     }
 
-    /// The configured server.
+    /// Returns the configured server, if its entry is valid.
     pub(super) fn server(&self) -> Option<Arc<ResolvedServer>> {
         match &self.config {
             SlotConfig::Server(server) => Some(Arc::clone(server)),
@@ -138,134 +138,136 @@ impl<I: Clone> ServerSlot<I> {
         self.running.as_mut().filter(|it| it.ticket == *ticket)
     }
 
-    /// Configures `server`. A running instance stays if only names, filters or limits differ (DM-110), and otherwise
-    /// until its successor is ready (DM-101). A server that is not running is started.
-    pub(super) fn config(
+    /// Sets the configuration. A running instance remains if only names, filters or limits differ (DM-110). Otherwise it
+    /// remains until its successor is ready (DM-101). A server that is not running is started.
+    pub(super) fn configure(
         &mut self,
         server: Arc<ResolvedServer>,
-        wanted: DesiredServer,
-        starts: &mut u64,
+        desired: DesiredServer,
+        last_ticket: &mut u64,
     ) -> Vec<MachineAction<I>> {
         let mut actions = Vec::new();
         // A disabled server stays disabled until its entry changes.
-        let same = self.server().is_some_and(|configured| desired(&configured) == wanted);
+        let is_unchanged = self.server().is_some_and(|configured| desired_server(&configured) == desired);
         self.config = SlotConfig::Server(Arc::clone(&server));
-        if self.mode == SlotMode::Disabled && same {
+        if self.mode == SlotMode::Disabled && is_unchanged {
             return actions;
         }
-        self.mode = SlotMode::On;
+        self.mode = SlotMode::Enabled;
         let is_leased = self.is_leased(&server);
-        let is_same = |it: &&mut RunningServer<I>| {
-            desired(&it.server).runtime == wanted.runtime && it.instance.is_none() == is_leased
+        let can_remain = |it: &&mut RunningServer<I>| {
+            desired_server(&it.server).runtime == desired.runtime && it.instance.is_none() == is_leased
         };
-        if let Some(running) = self.running.as_mut().filter(is_same) {
+        if let Some(running) = self.running.as_mut().filter(can_remain) {
             if let Some(instance) =
                 running.instance.clone().filter(|_| running.server.spec.limits != server.spec.limits)
             {
                 actions.push(MachineAction::SetLimits(instance, Arc::clone(&server)));
             }
             running.server = server;
-            actions.extend(self.abort());
+            actions.extend(self.abort_start());
             return actions;
         }
-        let is_pending = |pending: &ResolvedServer| desired(pending).runtime == wanted.runtime;
+        let is_pending = |pending: &ResolvedServer| desired_server(pending).runtime == desired.runtime;
         if matches!(&self.start, StartState::Pending { server, .. } if is_pending(server)) {
             return actions;
         }
-        let is_other = |it: &RunningServer<I>| desired(&it.server).runtime != wanted.runtime;
+        let is_other = |it: &RunningServer<I>| desired_server(&it.server).runtime != desired.runtime;
         if self.running.as_ref().is_none_or(is_other) {
-            // Another program may send no requests.
-            self.requested = None;
+            // Another program may send no server requests.
+            self.first_request = None;
         }
-        actions.extend(self.abort());
+        actions.extend(self.abort_start());
         self.restarts = RestartState::default();
         self.lease_history = LeaseHistory::default();
-        actions.push(self.begin(server, None, starts));
+        actions.push(self.begin_start(server, None, last_ticket));
         actions
     }
 
-    /// Whether each dialog gets its own instance of `server`.
+    /// Returns whether each dialog gets its own instance of `server`.
     pub(super) fn is_leased(&self, server: &ResolvedServer) -> bool {
         if server.endpoint.is_per_user() {
             return true;
         }
         match server.spec.sharing {
-            Sharing::Auto => self.requested.is_some(),
+            Sharing::Auto => self.first_request.is_some(),
             Sharing::Shared => false,
             Sharing::PerOwner => true,
         }
     }
 
-    /// Restarts after a failure: the configured server, else the last one that ran.
-    pub(super) fn retry(&mut self, starts: &mut u64) -> Option<MachineAction<I>> {
+    /// Begins a start after a failure: that of the configured server, else that of the last one that ran.
+    pub(super) fn retry(&mut self, last_ticket: &mut u64) -> Option<MachineAction<I>> {
         let StartState::Failed(failure) = &self.start else { return None };
         let server = self.server().or_else(|| self.last_run.as_ref().map(|it| Arc::clone(&it.0)))?;
         let failure = failure.clone();
         self.restarts.clear_schedule();
-        Some(self.begin(server, Some(failure), starts))
+        Some(self.begin_start(server, Some(failure), last_ticket))
     }
 
-    fn begin(
+    /// Begins a start with a new ticket.
+    fn begin_start(
         &mut self,
         server: Arc<ResolvedServer>,
-        after: Option<HostError>,
-        starts: &mut u64,
+        last_failure: Option<HostError>,
+        last_ticket: &mut u64,
     ) -> MachineAction<I> {
-        *starts += 1;
-        let ticket = StartTicket { server: server.spec.id.clone(), number: *starts };
-        self.start = StartState::Pending { ticket: ticket.clone(), server: Arc::clone(&server), after };
+        *last_ticket += 1;
+        let ticket = StartTicket { server: server.spec.id.clone(), number: *last_ticket };
+        self.start =
+            StartState::Pending { ticket: ticket.clone(), server: Arc::clone(&server), last_failure };
         MachineAction::Start(ticket, server)
     }
 
-    /// Marks the entry invalid; a running instance stays.
+    /// Marks the entry invalid. A running instance remains.
     pub(super) fn set_invalid(&mut self, failure: HostError) {
         self.config = SlotConfig::Invalid(failure);
     }
 
-    /// Aborts a pending start, or forgets a failed one.
-    pub(super) fn abort(&mut self) -> Option<MachineAction<I>> {
+    /// Aborts a pending start, clears a failed one, and cancels a scheduled restart.
+    pub(super) fn abort_start(&mut self) -> Option<MachineAction<I>> {
         self.restarts.clear_schedule();
         match std::mem::replace(&mut self.start, StartState::Done) {
-            StartState::Pending { ticket, .. } => Some(MachineAction::Abort(ticket)),
+            StartState::Pending { ticket, .. } => Some(MachineAction::AbortStart(ticket)),
             StartState::Done | StartState::Failed(_) => None,
         }
     }
 
-    /// Removes a lost instance.
+    /// Handles the loss of the running instance.
     pub(super) fn disconnect(&mut self, failure: HostError) -> Option<MachineAction<I>> {
         let running = self.running.take()?;
-        // The loss replaces the failure of an earlier change. A pending start may still succeed.
+        // The loss replaces the failure of an earlier start. A pending start may still succeed.
         match self.start {
             StartState::Pending { .. } => {}
             StartState::Done | StartState::Failed(_) => self.start = StartState::Failed(failure),
         }
-        self.last_run = Some((running.server, running.listed.lists));
+        self.last_run = Some((running.server, running.list_snapshot.lists));
         running.instance.map(|it| MachineAction::retire(it, DrainMode::CallsAndPins))
     }
 
-    /// Restarts an unchanged server; the running instance stays until its successor is ready.
-    pub(super) fn restart(&mut self, starts: &mut u64) -> Vec<MachineAction<I>> {
+    /// Restarts an unchanged server. The running instance remains until its successor is ready.
+    pub(super) fn restart(&mut self, last_ticket: &mut u64) -> Vec<MachineAction<I>> {
         let last_run = self.last_run.as_ref().map(|it| Arc::clone(&it.0));
         let Some(server) =
             self.server().or(self.running.as_ref().map(|it| Arc::clone(&it.server))).or(last_run)
         else {
             return Vec::new();
         };
-        let mut actions: Vec<_> = self.abort().into_iter().collect();
-        self.mode = SlotMode::On;
+        let mut actions: Vec<_> = self.abort_start().into_iter().collect();
+        self.mode = SlotMode::Enabled;
         self.restarts = RestartState::default();
         self.lease_history = LeaseHistory::default();
-        actions.push(self.begin(server, None, starts));
+        actions.push(self.begin_start(server, None, last_ticket));
         actions
     }
 
     /// Disables the server.
     pub(super) fn disable(&mut self) -> Vec<MachineAction<I>> {
-        let mut actions: Vec<_> = self.abort().into_iter().collect();
+        let mut actions: Vec<_> = self.abort_start().into_iter().collect();
         self.mode = SlotMode::Disabled;
         self.lease_history = LeaseHistory::default();
         if let Some(running) = self.running.take() {
-            self.last_run = Some((running.server, running.listed.lists));
+            self.last_run = Some((running.server, running.list_snapshot.lists));
             actions.extend(running.instance.map(|it| MachineAction::retire(it, DrainMode::CallsAndPins)));
         }
         actions

@@ -1,6 +1,6 @@
-//! Stopped dialogs: a provider refused a request that a retry cannot fix (DM-066).
+//! Stopped dialogs: dialogs whose provider refused a request in a way that a retry cannot fix (DM-066).
 //!
-//! A dialog is stopped until it is resumed or ends. mcp-registry decides about the failure.
+//! A dialog is stopped until it is resumed or ends. mcp-registry decides which failures stop a dialog.
 
 use std::sync::Arc;
 
@@ -8,35 +8,35 @@ use super::state::{DialogStop, Machine};
 use crate::state::dialog_id::DialogId;
 use crate::supervisor::dialog_end::DialogEnd;
 
-/// The maximum number of stopped dialogs. Beyond it the first by name is resumed.
+/// The maximum number of stopped dialogs. If it is exceeded, the first one by name is resumed.
 const MAX_STOPPED_DIALOGS: usize = 4096;
 
 impl<I: Clone> Machine<I> {
-    /// Stops a dialog; a new reason replaces the old one.
-    pub(super) fn stop(&mut self, dialog: DialogId, stop: DialogStop) {
-        if self.stopped.get(&dialog) == Some(&stop) {
+    /// Stops a dialog. A new reason replaces the old one.
+    pub(super) fn stop_dialog(&mut self, dialog: DialogId, stop: DialogStop) {
+        if self.stopped_dialogs.get(&dialog) == Some(&stop) {
             return;
         }
-        let stopped = Arc::make_mut(&mut self.stopped);
+        let stopped = Arc::make_mut(&mut self.stopped_dialogs);
         stopped.insert(dialog, stop);
         if stopped.len() > MAX_STOPPED_DIALOGS {
             stopped.pop_first();
         }
-        self.changed = true;
+        self.is_changed = true;
     }
 
-    /// Handles the end of a dialog: resumes it, unless a later dialog with the same id is stopped.
+    /// Handles the end of a dialog: removes its stop, unless that is one of a later dialog with the same id.
     pub(super) fn forget_stopped_dialog(&mut self, end: &DialogEnd) {
-        if self.stopped.get(&end.dialog).is_some_and(|it| it.ends_seen <= end.number) {
-            self.resume(&end.dialog);
+        if self.stopped_dialogs.get(&end.dialog).is_some_and(|it| it.ends_seen <= end.number) {
+            self.resume_dialog(&end.dialog);
         }
     }
 
     /// Resumes a dialog.
-    pub(super) fn resume(&mut self, dialog: &DialogId) {
-        if self.stopped.contains_key(dialog) {
-            Arc::make_mut(&mut self.stopped).remove(dialog);
-            self.changed = true;
+    pub(super) fn resume_dialog(&mut self, dialog: &DialogId) {
+        if self.stopped_dialogs.contains_key(dialog) {
+            Arc::make_mut(&mut self.stopped_dialogs).remove(dialog);
+            self.is_changed = true;
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Restart policy: when failed servers are restarted. Reads no clock and uses no random numbers.
+//! The restart policy for failed servers. Reads no clock and uses no random numbers.
 //!
 //! Delays grow with each failure and are spread by a seed, so that many hosts do not restart at once. Only sustained
-//! uptime resets the failures. A server that fails repeatedly is suspended, and then restarted once.
+//! uptime resets the failures. After repeated failures restarts are suspended, and then attempted once.
 
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::time::Duration;
@@ -10,17 +10,17 @@ use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Endpoint, ErrorKind, SseFallback};
 use tokio::time::Instant;
 
-/// What a host does about failed servers.
+/// The policy for failed servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Supervision {
-    /// Leaves them failed until they are applied again or restarted. For one-shot programs.
+    /// They remain failed until they are configured again or restarted. For one-shot programs.
     Off,
-    /// Restarts them.
+    /// They are restarted.
     Restart(RestartPolicy),
 }
 
-/// How failed servers are restarted, including those that never started.
+/// The policy for restarts of failed servers, including those that never started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RestartPolicy {
@@ -33,28 +33,30 @@ pub struct RestartPolicy {
     pub stable_after: Duration,
     /// The number of consecutive failures after which restarts are suspended.
     pub max_failures: u32,
-    /// How long they are suspended.
+    /// The time for which restarts are suspended.
     pub cooldown: Duration,
-    /// How running servers are probed.
+    /// The policy for probes of running servers.
     pub probe: ProbePolicy,
     /// The seed that spreads delays.
     pub seed: u64,
 }
 
-/// How running servers are probed with `ping`, which only legacy servers have. A busy server is not probed. A server
-/// that misses two probes in a row counts as lost. After a suspend all servers are probed. A server on an event
-/// stream with a read timeout (HD-026) is probed three times per timeout, because the response keeps the stream open.
+/// The policy for probes of running servers with `ping`, which only legacy servers support.
+///
+/// A busy server is not probed. A server that does not respond to two probes in a row counts as lost. After the computer
+/// was suspended, all servers are probed. A server on an event stream with a read timeout (HD-026) is probed three times
+/// per timeout, because the response keeps the stream open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProbePolicy {
-    /// The time between probes; `None`: only after a suspend, and to keep a stream open.
+    /// The time between probes. `None`: servers are probed only after a suspend, and to keep a stream open.
     pub interval: Option<Duration>,
-    /// How long a response may take.
+    /// The timeout of a response.
     pub timeout: Duration,
 }
 
 impl Default for ProbePolicy {
-    /// Every 60 s with a timeout of 10 s.
+    /// Returns every 60 s with a timeout of 10 s.
     fn default() -> ProbePolicy {
         ProbePolicy { interval: Some(Duration::from_secs(60)), timeout: Duration::from_secs(10) }
     }
@@ -93,27 +95,27 @@ pub(crate) struct RestartState {
     pub(super) is_suspended: bool,
 }
 
-/// What is done about a failure.
+/// The reaction to a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RestartDecision {
     /// Restart after this delay.
     Retry(Duration),
     /// Suspend for this time, then restart.
     Suspend(Duration),
-    /// Nothing: it would fail again in the same way.
+    /// Do not restart: it would fail again in the same way.
     GiveUp,
 }
 
 impl RestartState {
-    /// Records a failure at `now`. `server` spreads the delays of different servers.
+    /// Records a failure at `now` and schedules a restart. `server` spreads the delays of different servers.
     pub(crate) fn record_failure(
         &mut self,
         policy: &RestartPolicy,
         server: &str,
-        down: Outage,
+        outage: Outage,
         now: Instant,
     ) -> RestartDecision {
-        let Outage { kind, uptime } = down;
+        let Outage { kind, uptime } = outage;
         self.clear_schedule();
         if uptime.is_some_and(|it| it >= policy.stable_after) {
             self.failures = 0;
@@ -124,11 +126,11 @@ impl RestartState {
         }
         let fraction = jitter_fraction(policy.seed, server, self.failures);
         let decision = if self.failures >= policy.max_failures.max(1) {
-            RestartDecision::Suspend(jitter(policy.cooldown, fraction))
+            RestartDecision::Suspend(with_jitter(policy.cooldown, fraction))
         } else {
             let doubled = 2_u32.saturating_pow(self.failures - 1);
-            let pause = policy.initial_backoff.saturating_mul(doubled).min(policy.max_backoff);
-            RestartDecision::Retry(jitter(pause, fraction))
+            let delay = policy.initial_backoff.saturating_mul(doubled).min(policy.max_backoff);
+            RestartDecision::Retry(with_jitter(delay, fraction))
         };
         self.next_attempt = match decision {
             RestartDecision::Retry(after) | RestartDecision::Suspend(after) => {
@@ -152,51 +154,53 @@ impl RestartState {
 pub(crate) struct Outage {
     /// The kind of its error.
     pub(crate) kind: ErrorKind,
-    /// How long it ran; `None` for a failed start.
+    /// The time for which it ran; `None` for a failed start.
     pub(crate) uptime: Option<Duration>,
 }
 
-/// The time of the next probe of a server that is running at `now`.
-pub(super) fn next_probe(
+/// Returns the time of the next probe of a server that is running at `now`, if it is probed regularly.
+pub(super) fn next_probe_time(
     supervision: &Supervision,
     server: &ResolvedServer,
     now: Instant,
 ) -> Option<Instant> {
     /// The minimum time between probes, however short the stream's timeout is.
-    const LEAST: Duration = Duration::from_millis(500);
+    const MIN_INTERVAL: Duration = Duration::from_millis(500);
     let Supervision::Restart(RestartPolicy { probe, .. }) = supervision else { return None };
     let is_stream = match &server.endpoint {
         Endpoint::Sse(_) => true,
         Endpoint::Http(endpoint) => endpoint.sse_fallback == SseFallback::Allowed,
         Endpoint::Stdio(_) | Endpoint::WebSocket(_) => false,
     };
-    let stream = is_stream.then(|| (server.spec.limits.sse_read / 3).max(LEAST));
-    Some(saturating_after(now, probe.interval.into_iter().chain(stream).min()?))
+    let stream_interval = is_stream.then(|| (server.spec.limits.sse_read / 3).max(MIN_INTERVAL));
+    Some(saturating_after(now, probe.interval.into_iter().chain(stream_interval).min()?))
 }
 
-/// The time `after` from `now`; a year from now if that overflows.
+/// A duration that stands for "never", and with which time arithmetic does not overflow.
+const YEAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+
+/// Returns the time `after` from `now`, or a year from now if that overflows.
 pub(crate) fn saturating_after(now: Instant, after: Duration) -> Instant {
-    const YEAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
     now.checked_add(after).unwrap_or(now + YEAR)
 }
 
-/// A delay between half of `pause` and all of it.
-fn jitter(pause: Duration, fraction: f64) -> Duration {
-    pause.min(Duration::from_secs(60 * 60 * 24 * 365)).mul_f64(0.5 + fraction / 2.0)
+/// Returns a delay between half of `delay` and all of it; `fraction` is from 0 to 1.
+fn with_jitter(delay: Duration, fraction: f64) -> Duration {
+    delay.min(YEAR).mul_f64(0.5 + fraction / 2.0)
 }
 
-/// A pseudo-random number from 0 to 1.
+/// Returns a pseudo-random number from 0 to 1.
 fn jitter_fraction(seed: u64, server: &str, failures: u32) -> f64 {
     let mut hasher = DefaultHasher::new();
     (seed, server, failures).hash(&mut hasher);
     f64::from((hasher.finish() >> 32) as u32) / f64::from(u32::MAX)
 }
 
-/// How long the computer was suspended between two checks of both clocks: the difference, because only the wall
-/// clock advances during a suspend. `None` if a usual correction of the wall clock explains it.
-pub(crate) fn sleep_duration(wall: Duration, monotonic: Duration) -> Option<Duration> {
-    const LEAST: Duration = Duration::from_secs(30);
-    wall.checked_sub(monotonic).filter(|it| *it >= LEAST)
+/// Returns how long the computer was suspended between two checks of both clocks: the difference of the elapsed times,
+/// because only the wall clock advances during a suspend. `None` if it may be a correction of the wall clock.
+pub(crate) fn suspend_duration(wall: Duration, monotonic: Duration) -> Option<Duration> {
+    const MIN_SUSPEND: Duration = Duration::from_secs(30);
+    wall.checked_sub(monotonic).filter(|difference| *difference >= MIN_SUSPEND)
 }
 
 #[cfg(test)]
@@ -216,7 +220,7 @@ mod tests {
         let mut now = Instant::now();
         let mut got = Vec::new();
         for word in failures.split_whitespace() {
-            let down = match word {
+            let outage = match word {
                 "x" => Outage { kind: ErrorKind::Connection, uptime: None },
                 "c" => Outage { kind: ErrorKind::McpConfig, uptime: None },
                 ran => Outage {
@@ -224,7 +228,7 @@ mod tests {
                     uptime: Some(Duration::from_secs(ran.parse().unwrap())),
                 },
             };
-            let decision = state.record_failure(&policy, "a", down, now);
+            let decision = state.record_failure(&policy, "a", outage, now);
             let after = state.next_attempt.map(|it| it - now);
             // Finds the delay from the jittered one.
             let pauses = [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 300_000];
@@ -281,7 +285,7 @@ mod tests {
         assert_ne!(pause(1, "a"), pause(1, "b"));
         let mut quarters = [0; 4];
         for seed in 0..400 {
-            let RestartDecision::Retry(after) = pause(seed, "a") else { panic!("it is the first setback") };
+            let RestartDecision::Retry(after) = pause(seed, "a") else { panic!("it is the first failure") };
             assert!(after >= Duration::from_millis(250) && after <= Duration::from_millis(500), "{after:?}");
             quarters[((after.as_millis() as usize - 250) * 4 / 251).min(3)] += 1;
         }
@@ -301,9 +305,9 @@ mod tests {
             ProbePolicy { interval: every.map(Duration::from_secs), timeout: Duration::from_secs(10) };
         let supervision = Supervision::Restart(RestartPolicy { probe, ..policy() });
         let now = Instant::now();
-        let got = next_probe(&supervision, &server, now).map(|it| (it - now).as_millis());
+        let got = next_probe_time(&supervision, &server, now).map(|it| (it - now).as_millis());
         assert_eq!(got, want);
-        assert_eq!(next_probe(&Supervision::Off, &server, now), None);
+        assert_eq!(next_probe_time(&Supervision::Off, &server, now), None);
     }
 
     #[test]
@@ -327,9 +331,9 @@ mod tests {
             ..policy()
         };
         let mut state = RestartState::default();
-        let down = Outage { kind: ErrorKind::Connection, uptime: Some(Duration::MAX) };
+        let outage = Outage { kind: ErrorKind::Connection, uptime: Some(Duration::MAX) };
         assert!(matches!(
-            state.record_failure(&policy, "a", down, Instant::now()),
+            state.record_failure(&policy, "a", outage, Instant::now()),
             RestartDecision::Suspend(_)
         ));
         let mut many = RestartState { failures: u32::MAX, ..RestartState::default() };
@@ -350,7 +354,7 @@ mod tests {
             [(10, 10, None), (39, 10, None), (40, 10, Some(30)), (3610, 10, Some(3600)), (0, 10, None)]
         {
             assert_eq!(
-                sleep_duration(seconds(wall), seconds(monotonic)),
+                suspend_duration(seconds(wall), seconds(monotonic)),
                 want.map(seconds),
                 "{wall} {monotonic}"
             );

@@ -52,7 +52,7 @@ async fn try_execute(context: &Context, host: &Host, command: ShellCommand) -> R
             let id = find_server(&published, &server)?;
             host.restart(&id).await?;
             // The next output shows the new state.
-            host.wait_for(std::slice::from_ref(&id)).await;
+            host.wait_for_servers(std::slice::from_ref(&id)).await;
             Report::default()
         }
         ShellCommand::Disable(server) => {

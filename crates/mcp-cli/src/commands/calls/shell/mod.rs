@@ -209,7 +209,7 @@ impl Shell<'_> {
         if command == ShellCommand::Reload {
             let following = self.host.follow(self.request.clone()).await;
             std::mem::replace(&mut self.following, following).stop().await;
-            self.host.ready().await;
+            self.host.wait_until_ready().await;
             return Exit::Success;
         }
         execute::execute(self.context, self.host, command).await

@@ -66,7 +66,7 @@ pub(crate) async fn run(
         wait_for_servers(host, &context.progress(), WaitFor::All).await;
         let (mut all, mut any_unreachable) = (Vec::new(), false);
         for server in &prepared.servers {
-            match host.definitions(server) {
+            match host.server_definitions(server) {
                 Some(offer) => all.extend(explanations(&prepared, server, Some(&offer))),
                 None => any_unreachable = true,
             }

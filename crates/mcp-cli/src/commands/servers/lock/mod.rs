@@ -157,7 +157,7 @@ async fn compare_and_write(
 /// The offers of the reachable servers.
 fn offers(host: &Host, published: &HostSnapshot) -> Vec<(ServerId, ServerDefinitions)> {
     let ids = published.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
-    ids.filter_map(|id| host.definitions(&id).map(|offer| (id, offer))).collect()
+    ids.filter_map(|id| host.server_definitions(&id).map(|offer| (id, offer))).collect()
 }
 
 fn drift(lock: &LockFile, server: &ServerId, offer: &ServerDefinitions) -> Drift {

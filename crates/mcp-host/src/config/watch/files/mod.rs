@@ -70,7 +70,7 @@ struct PendingRemoval {
 }
 
 impl PendingRemoval {
-    /// When the removal takes effect. The wait is limited, because reports about other files restart it too.
+    /// Returns when the removal takes effect. The wait is limited, because reports about other files restart it too.
     fn end(self, settle: Duration) -> Instant {
         (self.settle_from + settle).min(self.first + settle * MAX_SETTLE_FACTOR)
     }
@@ -139,7 +139,7 @@ impl FollowedFiles {
         FollowedFiles { lock: lock.map(FollowedLock::new), ..self }
     }
 
-    /// What to read.
+    /// Returns what to read.
     pub(crate) fn read_request(&self) -> ReadRequest {
         ReadRequest {
             files: self.files.iter().map(|it| (it.request.clone(), it.seen.clone())).collect(),
@@ -183,18 +183,18 @@ impl FollowedFiles {
         res
     }
 
-    /// The files that could be read.
+    /// Returns the files that could be read.
     pub(crate) fn profiles(&self) -> Vec<FileProfile> {
         let profile = |it: &FollowedFile| Some(FileProfile { path: it.path.clone(), profile: it.read_by? });
         self.files.iter().filter_map(profile).collect()
     }
 
-    /// The entries that are hidden by an entry of the same name in an earlier file.
+    /// Returns the entries that are hidden by an entry of the same name in an earlier file.
     pub(crate) fn shadowed(&self) -> &[ShadowedServer] {
         &self.shadowed
     }
 
-    /// The problems of the files; `unread` says why they cannot be read now.
+    /// Returns the problems of the files; `unread` says why they cannot be read now.
     pub(crate) fn problems(&self, unread: Option<&str>) -> Vec<Problem> {
         let refused = self.files.iter().filter_map(|it| Some(it.refusal.as_ref()?.message.clone()));
         let unread = unread.map(|why| {
@@ -207,7 +207,7 @@ impl FollowedFiles {
         error.into_iter().chain(self.shadowing()).collect()
     }
 
-    /// A warning for each server with hidden entries.
+    /// Returns a warning for each server with hidden entries.
     fn shadowing(&self) -> impl Iterator<Item = Problem> {
         let mut servers: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for it in &self.shadowed {
@@ -266,7 +266,7 @@ impl FollowedFile {
         FileOutcome::Refused(RefusedFile { path: self.path.clone(), error: failure, diagnostics })
     }
 
-    /// Whether a missing file counts as empty. A HoloDeck agent requires its `agent.yaml`.
+    /// Returns whether a missing file counts as empty. A HoloDeck agent requires its `agent.yaml`.
     fn may_be_absent(&self) -> bool {
         let LoadRequest { path: _, dialect, profile, env_file: _ } = &self.request;
         let known = profile.or(self.read_by).map(Profile::dialect).or(*dialect);
@@ -277,13 +277,13 @@ impl FollowedFile {
     }
 }
 
-/// Whether a file that had content is now empty or missing.
+/// Returns whether a file that had content is now empty or missing.
 fn has_vanished(before: &SourceContents, now: &SourceContents) -> bool {
     let had_some = |path| before.get(path).is_some_and(|it| !it.is_empty());
     now.iter().any(|(path, content)| content.is_empty() && had_some(path))
 }
 
-/// The message of an error with its cause.
+/// Returns the message of an error with its cause.
 fn with_cause(error: &LoadError) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),

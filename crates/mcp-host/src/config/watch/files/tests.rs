@@ -11,7 +11,7 @@ use super::*;
 use crate::config::load::FileError;
 use crate::config::load::load_through;
 use crate::config::watch::snapshot::FileContent;
-use crate::supervisor::machine::tests::fixture::listed;
+use crate::supervisor::machine::tests::fixture::list_snapshot;
 use crate::supervisor::machine::{Machine, MachineAction, MachineEvent, MachineSettings, StartedInstance};
 
 /// The content of each file: in `a b=2 c!`, `b` has another revision and `c` is invalid; `?` is a text that cannot
@@ -102,7 +102,10 @@ fn configure(machine: &mut Machine<u64>, desired: &DesiredServers) -> ReloadPlan
         if let MachineAction::Start(ticket, _) = action {
             let (instance, era) = (ticket.number, Era::Legacy);
             machine.handle(
-                MachineEvent::Ready(ticket, StartedInstance { instance, era, listed: listed("t") }),
+                MachineEvent::Started(
+                    ticket,
+                    StartedInstance { instance, era, list_snapshot: list_snapshot("t") },
+                ),
                 now,
             );
         }
@@ -110,7 +113,7 @@ fn configure(machine: &mut Machine<u64>, desired: &DesiredServers) -> ReloadPlan
     machine.take_reload_plan()
 }
 
-/// A reload as text, with a reload plan as `+a -b *c ~d =e`: added, removed, changed, re-exposed, unchanged.
+/// Formats a reload, with a reload plan as `+a -b *c ~d =e`: added, removed, changed, re-exposed, unchanged.
 fn reloaded(files: &[ReloadedFile], plan: &ReloadPlan, shadowed: &[ShadowedServer]) -> String {
     let absent = files.iter().filter(|it| it.presence == FilePresence::Absent);
     let mut words: Vec<String> = absent.map(|it| format!("no {}", it.path)).collect();

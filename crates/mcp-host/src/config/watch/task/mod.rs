@@ -133,7 +133,7 @@ impl Follower {
         self.publish((None, None), Vec::new(), None).await;
     }
 
-    /// The next read and its time.
+    /// Returns the next read and its time.
     fn due(&self) -> (Instant, ReadPurpose) {
         let reload = self.debounce.due().into_iter().chain(self.recheck_at).min();
         match reload {
@@ -258,7 +258,7 @@ async fn until((at, purpose): (Instant, ReadPurpose)) -> ReadPurpose {
     purpose
 }
 
-/// The outcome of the task; `None` without one.
+/// Returns the outcome of the task; `None` without one.
 async fn finished(task: &mut Option<ReadTask>) -> Option<ReadTaskResult> {
     Some(task.as_mut()?.end().await)
 }
@@ -312,7 +312,7 @@ fn read_lock(request: &ReadRequest) -> Option<LockSnapshot> {
     read_lock_file(path, seen.as_ref())
 }
 
-/// The absolute paths of all relevant files.
+/// Returns the absolute paths of all relevant files.
 fn paths(request: &ReadRequest, snapshots: &[Option<FileSnapshot>]) -> BTreeSet<PathBuf> {
     let requests = request.files.as_slice();
     let named = requests.iter().flat_map(|(request, _)| [Some(&request.path), request.env_file.as_ref()]);

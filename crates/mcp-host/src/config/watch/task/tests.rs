@@ -118,7 +118,7 @@ impl FollowedFolder {
         self.watches.lock().unwrap().changes.as_ref().unwrap().path_changed(&path);
     }
 
-    /// The next update, with its time in milliseconds.
+    /// Returns the next update, with its time in milliseconds.
     async fn next_update(&mut self) -> (u128, String) {
         let request = self.updates.recv().await.unwrap();
         (self.begun.elapsed().as_millis(), request)

@@ -9,39 +9,46 @@ use crate::state::dialog_id::DialogId;
 use crate::supervisor::machine::protocol::StartTicket;
 use crate::supervisor::machine::supervision::{Outage, RestartPolicy, RestartState};
 
-/// The maximum number of dialogs with crashes remembered per server. Beyond it, a crash counts as a failed start.
+/// The maximum number of dialogs per server whose crashes are counted separately. A crash of any further dialog counts
+/// as a failed start.
 const MAX_CRASHED_DIALOGS: usize = 1024;
 
 /// The failure history of a leased server.
 #[derive(Debug, Default)]
 pub(in crate::supervisor::machine) struct LeaseHistory {
     /// Failed starts, for all dialogs.
-    pub(super) starts: StartHistory,
+    pub(super) starts: FailureHistory,
     /// Crashes, by dialog.
-    pub(super) crashed: Vec<(DialogId, StartHistory)>,
+    pub(super) crashes: Vec<(DialogId, FailureHistory)>,
 }
 
-/// Consecutive failures of a leased server.
+/// The consecutive failures of a leased server.
 #[derive(Debug, Default)]
-pub(in crate::supervisor::machine) struct StartHistory {
+pub(in crate::supervisor::machine) struct FailureHistory {
     pub(in crate::supervisor::machine) restarts: RestartState,
     /// The last failure; `None` after a success.
     pub(in crate::supervisor::machine) failure: Option<HostError>,
-    /// Since when starts succeed.
+    /// The time of the first successful start after the last failure.
     pub(in crate::supervisor::machine) up_since: Option<Instant>,
-    /// The last start that had begun at the last failure. Earlier starts fail for the same reason and do not count.
-    pub(in crate::supervisor::machine) counted: u64,
+    /// The number of the last start that had begun when the last failure was counted. Starts up to it fail for the same
+    /// reason and are not counted again.
+    pub(in crate::supervisor::machine) last_start: u64,
 }
 
-impl StartHistory {
-    /// Why a call gets no instance at `now`; `None` if one may be started.
-    pub(in crate::supervisor::machine) fn refusal(&self, is_tried: bool, now: Instant) -> Option<HostError> {
+impl FailureHistory {
+    /// Returns the error of a call that gets no instance at `now`; `None` if one may be started. `is_starting`: another
+    /// start runs after the backoff.
+    pub(in crate::supervisor::machine) fn refusal(
+        &self,
+        is_starting: bool,
+        now: Instant,
+    ) -> Option<HostError> {
         let failure = self.failure.as_ref()?;
         let when = match self.restarts.next_attempt.and_then(|it| it.checked_duration_since(now)) {
             Some(left) if left > Duration::ZERO => {
                 format!("the first call after {:.1} s restarts it", left.as_secs_f64())
             }
-            Some(_) | None if is_tried => "it is restarting".to_owned(),
+            Some(_) | None if is_starting => "it is restarting".to_owned(),
             Some(_) | None => return None,
         };
         Some(HostError { message: format!("{}; {when}", failure.message), ..failure.clone() })
@@ -54,62 +61,66 @@ impl StartHistory {
         self.up_since.get_or_insert(now);
     }
 
-    /// Records a failure. `starts` is the number of the last start.
+    /// Records a failure. `last_start` is the number of the last start that has begun.
     pub(in crate::supervisor::machine) fn record_failure(
         &mut self,
         policy: &RestartPolicy,
-        setback: LeaseFailure<'_>,
-        starts: u64,
+        failure: LeaseFailure<'_>,
+        last_start: u64,
         now: Instant,
     ) {
-        let LeaseFailure { ticket, failure, down } = setback;
-        let is_old = ticket.number <= self.counted && self.failure.is_some();
-        self.failure = Some(failure);
-        if is_old {
+        let LeaseFailure { ticket, error, outage } = failure;
+        let is_counted = ticket.number <= self.last_start && self.failure.is_some();
+        self.failure = Some(error);
+        if is_counted {
             return;
         }
-        let up_since = self.up_since.take().map(|it| now.saturating_duration_since(it));
-        let down = Outage { uptime: down.uptime.or(up_since), ..down };
-        self.restarts.record_failure(policy, ticket.server.as_str(), down, now);
-        self.counted = starts;
+        let uptime = self.up_since.take().map(|it| now.saturating_duration_since(it));
+        let outage = Outage { uptime: outage.uptime.or(uptime), ..outage };
+        self.restarts.record_failure(policy, ticket.server.as_str(), outage, now);
+        self.last_start = last_start;
     }
 }
 
-/// A failure of an instance.
+/// A failed start of a leased instance, or its crash.
 pub(in crate::supervisor::machine) struct LeaseFailure<'a> {
     pub(super) ticket: &'a StartTicket,
-    pub(super) failure: HostError,
-    pub(super) down: Outage,
+    pub(super) error: HostError,
+    pub(super) outage: Outage,
 }
 
 impl LeaseHistory {
-    /// The first current failure.
+    /// Returns the first current failure.
     pub(in crate::supervisor::machine) fn failure(&self) -> Option<&HostError> {
-        let crashed = self.crashed.iter().filter_map(|it| it.1.failure.as_ref());
-        self.starts.failure.iter().chain(crashed).next()
+        let crashes = self.crashes.iter().filter_map(|it| it.1.failure.as_ref());
+        self.starts.failure.iter().chain(crashes).next()
     }
 
-    pub(in crate::supervisor::machine) fn crashed(&mut self, dialog: &DialogId) -> Option<&mut StartHistory> {
-        self.crashed.iter_mut().find(|it| it.0 == *dialog).map(|it| &mut it.1)
+    /// Returns the crashes of a dialog's instances, if there are any.
+    pub(in crate::supervisor::machine) fn crashes(
+        &mut self,
+        dialog: &DialogId,
+    ) -> Option<&mut FailureHistory> {
+        self.crashes.iter_mut().find(|it| it.0 == *dialog).map(|it| &mut it.1)
     }
 
-    /// The history for crashes of `dialog`.
-    pub(in crate::supervisor::machine) fn dialog_starts(&mut self, dialog: &DialogId) -> &mut StartHistory {
-        let at = match self.crashed.iter().position(|it| it.0 == *dialog) {
+    /// Returns the history to which a crash of a dialog's instance is added.
+    pub(in crate::supervisor::machine) fn crashes_mut(&mut self, dialog: &DialogId) -> &mut FailureHistory {
+        let at = match self.crashes.iter().position(|it| it.0 == *dialog) {
             Some(at) => at,
-            None if self.crashed.len() < MAX_CRASHED_DIALOGS => {
-                self.crashed.push((dialog.clone(), StartHistory::default()));
-                self.crashed.len() - 1
+            None if self.crashes.len() < MAX_CRASHED_DIALOGS => {
+                self.crashes.push((dialog.clone(), FailureHistory::default()));
+                self.crashes.len() - 1
             }
             None => return &mut self.starts,
         };
-        &mut self.crashed[at].1
+        &mut self.crashes[at].1
     }
 
-    /// Removes the history of a dialog; returns whether a published failure was removed.
+    /// Removes the crashes of a dialog. Returns whether one of them was a current failure.
     pub(in crate::supervisor::machine) fn forget(&mut self, dialog: &DialogId) -> bool {
-        let was_down = self.crashed(dialog).is_some_and(|it| it.failure.is_some());
-        self.crashed.retain(|it| it.0 != *dialog);
-        was_down
+        let had_failure = self.crashes(dialog).is_some_and(|it| it.failure.is_some());
+        self.crashes.retain(|it| it.0 != *dialog);
+        had_failure
     }
 }

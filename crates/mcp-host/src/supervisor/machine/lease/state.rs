@@ -13,72 +13,84 @@ use crate::supervisor::machine::protocol::StartTicket;
 
 /// All leases.
 pub(in crate::supervisor::machine) struct Leases<I> {
-    pub(in crate::supervisor::machine) held: Vec<Lease<I>>,
+    /// Starting and running leases, in the order of their starts.
+    pub(in crate::supervisor::machine) all: Vec<Lease<I>>,
+    /// The dialogs to remind of servers, in the order of the first leases.
     pub(in crate::supervisor::machine) reminders: Vec<(DialogId, ServerId)>,
-    pub(in crate::supervisor::machine) changed: bool,
+    /// Whether anything has changed since the last [`LeaseTable`](super::LeaseTable).
+    pub(in crate::supervisor::machine) is_changed: bool,
 }
 
+/// An instance that is reserved for one dialog, or its start.
 pub(in crate::supervisor::machine) struct Lease<I> {
     pub(in crate::supervisor::machine) dialog: DialogId,
     /// The number of ended dialogs at the last request. An earlier end belongs to another dialog with the same id.
     pub(in crate::supervisor::machine) ends_seen: u64,
+    /// The ticket of its own start.
     pub(in crate::supervisor::machine) ticket: StartTicket,
+    /// The ticket number of its base.
     pub(in crate::supervisor::machine) base: u64,
     pub(in crate::supervisor::machine) server: Arc<ResolvedServer>,
     pub(in crate::supervisor::machine) state: LeaseState<I>,
 }
 
+/// The state of a lease.
 pub(in crate::supervisor::machine) enum LeaseState<I> {
+    /// The instance is starting; these requests wait for it.
     Starting(Vec<WaiterId>),
     Running(RunningLease<I>),
 }
 
+/// A running leased instance.
 pub(in crate::supervisor::machine) struct RunningLease<I> {
     pub(in crate::supervisor::machine) instance: I,
     pub(in crate::supervisor::machine) era: Era,
     pub(in crate::supervisor::machine) lists: Arc<ServerLists>,
-    /// The time of the start.
+    /// The time of its start.
     pub(in crate::supervisor::machine) since: Instant,
-    /// When it is next checked for idleness.
+    /// The time of the next check whether it is idle.
     pub(in crate::supervisor::machine) idle_check: Option<Instant>,
-    /// When it is next probed.
-    pub(in crate::supervisor::machine) probe: Option<Instant>,
+    /// The time of the next probe.
+    pub(in crate::supervisor::machine) next_probe: Option<Instant>,
 }
 
 impl<I> Leases<I> {
     pub(in crate::supervisor::machine) fn new() -> Leases<I> {
-        Leases { held: Vec::new(), reminders: Vec::new(), changed: false }
+        Leases { all: Vec::new(), reminders: Vec::new(), is_changed: false }
     }
 
-    pub(in crate::supervisor::machine) fn next_wake(&self) -> impl Iterator<Item = Instant> {
-        self.live().flat_map(|it| [it.idle_check, it.probe]).flatten()
+    /// Returns the times of all scheduled checks and probes.
+    pub(in crate::supervisor::machine) fn due_times(&self) -> impl Iterator<Item = Instant> {
+        self.running().flat_map(|it| [it.idle_check, it.next_probe]).flatten()
     }
 
-    /// Whether a leased start is running.
+    /// Returns whether the start of this ticket is a leased one that has not ended.
     #[cfg(test)]
     pub(in crate::supervisor::machine) fn is_starting(&self, ticket: &StartTicket) -> bool {
-        self.held.iter().any(|it| it.ticket == *ticket && matches!(it.state, LeaseState::Starting(_)))
+        self.all.iter().any(|it| it.ticket == *ticket && matches!(it.state, LeaseState::Starting(_)))
     }
 
-    pub(in crate::supervisor::machine) fn live(&self) -> impl Iterator<Item = &RunningLease<I>> {
-        self.held.iter().filter_map(|it| match &it.state {
-            LeaseState::Running(live) => Some(live),
+    /// Returns the running leased instances.
+    pub(in crate::supervisor::machine) fn running(&self) -> impl Iterator<Item = &RunningLease<I>> {
+        self.all.iter().filter_map(|it| match &it.state {
+            LeaseState::Running(running) => Some(running),
             LeaseState::Starting(_) => None,
         })
     }
 
-    /// Whether the instance of a start has the token of a user.
+    /// Returns whether the instance of this start has the token of a user.
     pub(in crate::supervisor::machine) fn is_of_user(&self, ticket: &StartTicket) -> bool {
-        self.held.iter().any(|it| it.ticket == *ticket && it.server.endpoint.is_per_user())
+        self.all.iter().any(|it| it.ticket == *ticket && it.server.endpoint.is_per_user())
     }
 
-    pub(in crate::supervisor::machine) fn live_by(
+    /// Returns the running instance of this start, the ticket number of its base, and its dialog.
+    pub(in crate::supervisor::machine) fn find_running(
         &mut self,
         ticket: &StartTicket,
     ) -> Option<(&mut RunningLease<I>, u64, &DialogId)> {
-        let lease = self.held.iter_mut().find(|it| it.ticket == *ticket)?;
+        let lease = self.all.iter_mut().find(|it| it.ticket == *ticket)?;
         match &mut lease.state {
-            LeaseState::Running(live) => Some((live, lease.base, &lease.dialog)),
+            LeaseState::Running(running) => Some((running, lease.base, &lease.dialog)),
             LeaseState::Starting(_) => None,
         }
     }

@@ -7,7 +7,7 @@ use mcp_host_model::ServerId;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 
-/// Identifies a waiting call.
+/// The id of a lease request that waits for its reply.
 pub(crate) type WaiterId = u64;
 
 /// A request for a leased instance.
@@ -17,16 +17,16 @@ pub(crate) struct LeaseRequest {
     pub(crate) dialog: DialogId,
     /// The server.
     pub(crate) server: ServerId,
-    /// The base that the caller has seen.
+    /// The ticket number of the base in the routing table of the caller.
     pub(crate) base: u64,
 }
 
 /// The reply to a lease request or release.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum LeaseReply<I> {
-    /// The instance.
+    /// The leased instance.
     Granted(I),
-    /// No instance is available.
+    /// The dialog gets no instance, because of this error.
     Refused(HostError),
     /// The server has changed: look it up again.
     Stale,
@@ -39,8 +39,8 @@ pub(crate) enum LeaseReply<I> {
 /// The published leases.
 #[derive(Debug, Clone)]
 pub(crate) struct LeaseTable<I> {
-    /// Leases by dialog and server.
-    pub(crate) held: HashMap<(DialogId, ServerId), ActiveLease<I>>,
+    /// The running leases by dialog and server.
+    pub(crate) active: HashMap<(DialogId, ServerId), ActiveLease<I>>,
     /// Dialogs to remind of servers, in the order of the first leases.
     pub(crate) reminders: Vec<(DialogId, ServerId)>,
 }
@@ -48,15 +48,15 @@ pub(crate) struct LeaseTable<I> {
 /// A published lease.
 #[derive(Debug, Clone)]
 pub(crate) struct ActiveLease<I> {
-    /// The base.
+    /// The ticket number of its base.
     pub(crate) base: u64,
     /// The instance.
     pub(crate) instance: I,
 }
 
 impl<I> LeaseTable<I> {
-    /// A table without leases.
+    /// Creates a table without leases.
     pub(crate) fn empty() -> LeaseTable<I> {
-        LeaseTable { held: HashMap::new(), reminders: Vec::new() }
+        LeaseTable { active: HashMap::new(), reminders: Vec::new() }
     }
 }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::protocol::UnpublishedEvents;
 use super::slot::{RunningServer, ServerSlot, StartState};
-use super::supervision::{Outage, ProbePolicy, RestartDecision, RestartPolicy, Supervision, next_probe};
+use super::supervision::{Outage, ProbePolicy, RestartDecision, RestartPolicy, Supervision, next_probe_time};
 use super::{Machine, MachineAction, Phase, StartTicket};
 use crate::error::HostError;
 use crate::state::event::HostEventKind;
@@ -18,14 +18,14 @@ impl<I: Clone> Machine<I> {
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_starting(ticket)) else {
             return self.handle_lease_failure(ticket, failure, now);
         };
-        let before = (slot.state(), slot.failure().cloned());
-        let down = Outage { kind: failure.kind, uptime: None };
+        let state_before = (slot.state(), slot.failure().cloned());
+        let outage = Outage { kind: failure.kind, uptime: None };
         self.events.push(&slot.name, HostEventKind::StartFailed(failure.clone()));
         slot.start = StartState::Failed(failure);
-        slot.schedule_restart(&self.settings.supervision, down, now, &mut self.events);
+        slot.schedule_restart(&self.settings.supervision, outage, now, &mut self.events);
         // A repeated failure is not published again.
-        if before != (slot.state(), slot.failure().cloned()) {
-            self.changed = true;
+        if state_before != (slot.state(), slot.failure().cloned()) {
+            self.is_changed = true;
         }
     }
 
@@ -35,12 +35,12 @@ impl<I: Clone> Machine<I> {
             return self.handle_lease_loss(ticket, failure, now);
         };
         let uptime = slot.running.as_ref().map(|it| now.saturating_duration_since(it.since));
-        let down = Outage { kind: failure.kind, uptime };
+        let outage = Outage { kind: failure.kind, uptime };
         self.events.push(&slot.name, HostEventKind::ConnectionLost(failure.clone()));
         self.actions.extend(slot.disconnect(failure));
         match slot.start {
             StartState::Failed(_) => {
-                slot.schedule_restart(&self.settings.supervision, down, now, &mut self.events);
+                slot.schedule_restart(&self.settings.supervision, outage, now, &mut self.events);
             }
             StartState::Pending { .. } | StartState::Done => {}
         }
@@ -52,62 +52,63 @@ impl<I: Clone> Machine<I> {
         if self.phase == Phase::Closed {
             return;
         }
-        let within = self.ping().map(|it| it.timeout);
+        let timeout = self.probe_policy().map(|it| it.timeout);
         for slot in &mut self.slots {
             if slot.restarts.next_attempt.is_some_and(|it| it <= now) {
                 let failures = slot.restarts.failures;
                 let before = slot.state();
-                let restart = slot.retry(&mut self.starts);
+                let restart = slot.retry(&mut self.last_ticket);
                 slot.restarts.clear_schedule();
-                self.changed |= before != slot.state();
+                self.is_changed |= before != slot.state();
                 if restart.is_some() {
                     self.events.push(&slot.name, HostEventKind::Starting { failures });
                 }
                 self.actions.extend(restart);
             }
-            let running = slot.running.as_mut().filter(|it| it.probe.is_some_and(|it| it <= now));
+            let running = slot.running.as_mut().filter(|it| it.next_probe.is_some_and(|probe| probe <= now));
             self.actions
-                .extend(running.zip(within).and_then(|(running, within)| running.start_probe(within)));
+                .extend(running.zip(timeout).and_then(|(running, timeout)| running.start_probe(timeout)));
         }
         self.tick_leases(now);
     }
 
-    /// The time of the next due action.
+    /// Returns the time at which the next action is due.
     pub(crate) fn next_wake(&self) -> Option<Instant> {
         let slots = self.slots.iter().filter(|_| self.phase == Phase::Open);
         let slots = slots
-            .flat_map(|it| [it.restarts.next_attempt, it.running.as_ref().and_then(|it| it.probe)])
+            .flat_map(|it| [it.restarts.next_attempt, it.running.as_ref().and_then(|it| it.next_probe)])
             .flatten();
-        slots.chain(self.leases.next_wake()).min()
+        slots.chain(self.leases.due_times()).min()
     }
 
     /// Handles a suspend of the computer: connections may have been lost unnoticed, so servers are probed.
     pub(super) fn handle_clock_jump(&mut self, slept: Duration, now: Instant) {
         tracing::info!(?slept, "the computer was suspended; all servers are probed");
-        let within = self.ping().map(|it| it.timeout);
-        let alive =
-            self.slots.iter_mut().filter_map(|it| it.running.as_mut()).filter(|it| it.can_be_probed());
-        let probes =
-            alive.zip(within.into_iter().cycle()).filter_map(|(running, within)| running.start_probe(within));
-        self.actions.extend(probes);
-        self.wake_leases(now);
+        let timeout = self.probe_policy().map(|it| it.timeout);
+        if let Some(timeout) = timeout {
+            let running = self.slots.iter_mut().filter_map(|it| it.running.as_mut());
+            let probes = running.filter(|it| it.can_be_probed()).filter_map(|it| it.start_probe(timeout));
+            self.actions.extend(probes);
+        }
+        self.probe_leases(now);
     }
 
     /// Handles a successful probe: schedules the next one.
     pub(super) fn record_probe(&mut self, ticket: &StartTicket, now: Instant) {
         if let Some(running) = self.slots.iter_mut().find_map(|it| it.running_mut(ticket)) {
-            let next = next_probe(&self.settings.supervision, &running.server, now);
-            running.probe = next.filter(|_| running.can_be_probed());
+            let next = next_probe_time(&self.settings.supervision, &running.server, now);
+            running.next_probe = next.filter(|_| running.can_be_probed());
         }
-        self.lease_alive(ticket, now);
+        self.record_lease_probe(ticket, now);
     }
 
-    /// Whether servers that ended are restarted.
-    pub(crate) fn restarts_servers(&self) -> bool {
-        self.ping().is_some()
+    /// Returns whether failed servers are restarted.
+    pub(crate) fn is_supervised(&self) -> bool {
+        self.probe_policy().is_some()
     }
 
-    pub(super) fn ping(&self) -> Option<&ProbePolicy> {
+    /// Returns the policy for probes; `None`: servers are not probed.
+    pub(super) fn probe_policy(&self) -> Option<&ProbePolicy> {
         match &self.settings.supervision {
             Supervision::Off => None,
             Supervision::Restart(RestartPolicy { probe, .. }) => Some(probe),
@@ -116,7 +117,8 @@ impl<I: Clone> Machine<I> {
 }
 
 impl<I: Clone> RunningServer<I> {
-    /// Only legacy servers have `ping`, and only an instance can be probed.
+    /// Returns whether the server can be probed: only legacy servers support `ping`, and a leased server has no shared
+    /// instance.
     pub(super) fn can_be_probed(&self) -> bool {
         match self.era {
             Era::Legacy => self.instance.is_some(),
@@ -124,23 +126,24 @@ impl<I: Clone> RunningServer<I> {
         }
     }
 
-    fn start_probe(&mut self, within: Duration) -> Option<MachineAction<I>> {
-        self.probe = None;
-        Some(MachineAction::Probe { ticket: self.ticket.clone(), instance: self.instance.clone()?, within })
+    /// Returns an action to probe the shared instance. The next probe is scheduled when this one has succeeded.
+    fn start_probe(&mut self, timeout: Duration) -> Option<MachineAction<I>> {
+        self.next_probe = None;
+        Some(MachineAction::Probe { ticket: self.ticket.clone(), instance: self.instance.clone()?, timeout })
     }
 }
 
 impl<I: Clone> ServerSlot<I> {
-    /// Schedules a restart, and mentions a long suspension in the error.
+    /// Schedules a restart. If restarts are suspended, the error says so.
     fn schedule_restart(
         &mut self,
         supervision: &Supervision,
-        down: Outage,
+        outage: Outage,
         now: Instant,
         events: &mut UnpublishedEvents,
     ) {
         let Supervision::Restart(policy) = supervision else { return };
-        let decision = self.restarts.record_failure(policy, &self.name, down, now);
+        let decision = self.restarts.record_failure(policy, &self.name, outage, now);
         let failures = self.restarts.failures;
         let event = match decision {
             RestartDecision::Retry(after) => HostEventKind::RestartScheduled { after, failures },

@@ -1,33 +1,33 @@
 //! Failures and restarts as tables: event, actions, resulting state.
 
-use crate::supervisor::machine::tests::fixture::Run;
+use crate::supervisor::machine::tests::fixture::MachineDriver;
 
 #[track_caller]
 fn check(rows: &[[&str; 3]]) {
-    let mut run = Run::supervised();
+    let mut run = MachineDriver::supervised();
     for [step, actions, seen] in rows {
-        assert_eq!([run.step(step).as_str(), run.seen().as_str()], [*actions, *seen], "{step}");
+        assert_eq!([run.step(step).as_str(), run.status().as_str()], [*actions, *seen], "{step}");
     }
 }
 
 #[test]
 fn hd_084_dm_105_lost_server_is_restarted() {
     check(&[
-        ["want a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
-        ["ready 1", "follow 1", "a:ready=1 b:starting | a__t"],
-        ["ready 2", "follow 2", "a:ready=1 b:ready=2 | a__t b__t"],
-        ["die 1", "retire 1", "a:restarting! b:ready=2 | b__t"],
+        ["configure a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
+        ["started 1", "watch 1", "a:ready=1 b:starting | a__t"],
+        ["started 2", "watch 2", "a:ready=1 b:ready=2 | a__t b__t"],
+        ["disconnect 1", "retire 1", "a:restarting! b:ready=2 | b__t"],
         ["wait 0", "", "a:restarting! b:ready=2 | b__t"],
         ["due", "start a=3", "a:restarting! b:ready=2 | b__t"],
         ["wait 1", "", "a:restarting! b:ready=2 | b__t"],
-        ["ready 3", "follow 3", "a:ready=3 b:ready=2 | a__t b__t"],
+        ["started 3", "watch 3", "a:ready=3 b:ready=2 | a__t b__t"],
     ]);
 }
 
 #[test]
 fn server_that_never_started_is_retried_then_suspended() {
     check(&[
-        ["want a=1.1", "start a=1", "a:starting |"],
+        ["configure a=1.1", "start a=1", "a:starting |"],
         ["fail 1", "", "a:restarting! |"],
         ["due", "start a=2", "a:restarting! |"],
         ["fail 2", "", "a:restarting! |"],
@@ -39,24 +39,24 @@ fn server_that_never_started_is_retried_then_suspended() {
         ["due", "start a=5", "a:restarting! |"],
         ["fail 5", "", "a:failed! |"],
         // Applying it again resets the failures.
-        ["want a=1.1", "start a=6", "a:starting |"],
+        ["configure a=1.1", "start a=6", "a:starting |"],
         ["fail 6", "", "a:restarting! |"],
-        ["want", "", "|"],
+        ["configure", "", "|"],
         ["wait 1000", "", "|"],
     ]);
 }
 
 #[test]
 fn only_sustained_uptime_resets_failures() {
-    let crash = |run: &mut Run, start: u32, ran: u32| {
-        run.step(&format!("ready {start}"));
+    let crash = |run: &mut MachineDriver, start: u32, ran: u32| {
+        run.step(&format!("started {start}"));
         run.step(&format!("wait {ran}"));
-        run.step(&format!("die {start}"));
-        run.seen()
+        run.step(&format!("disconnect {start}"));
+        run.status()
     };
     for (ran, want) in [(9, "a:failed! |"), (10, "a:restarting! |")] {
-        let mut run = Run::supervised();
-        run.step("want a=1.1");
+        let mut run = MachineDriver::supervised();
+        run.step("configure a=1.1");
         for start in 1..4 {
             assert_eq!(crash(&mut run, start, ran), "a:restarting! |");
             run.step("due");
@@ -68,18 +68,18 @@ fn only_sustained_uptime_resets_failures() {
 #[test]
 fn dm_105_failed_change_is_retried_while_old_instance_runs() {
     check(&[
-        ["want a=1.1", "start a=1", "a:starting |"],
-        ["ready 1", "follow 1", "a:ready=1 | a__t"],
-        ["want a=2.2", "start a=2", "a:starting=1 | a__t"],
+        ["configure a=1.1", "start a=1", "a:starting |"],
+        ["started 1", "watch 1", "a:ready=1 | a__t"],
+        ["configure a=2.2", "start a=2", "a:starting=1 | a__t"],
         ["fail 2", "", "a:ready=1! | a__t"],
         ["due", "start a=3", "a:ready=1! | a__t"],
         // The instance is lost meanwhile: the running attempt is enough.
-        ["die 1", "retire 1", "a:restarting! |"],
-        ["ready 3", "follow 3", "a:ready=3 | a__t-2"],
+        ["disconnect 1", "retire 1", "a:restarting! |"],
+        ["started 3", "watch 3", "a:ready=3 | a__t-2"],
         // Reverting a change ends the attempts.
-        ["want a=1.2", "start a=4", "a:starting=3 | a__t-2"],
+        ["configure a=1.2", "start a=4", "a:starting=3 | a__t-2"],
         ["fail 4", "", "a:ready=3! | a__t-2"],
-        ["want a=2.2", "", "a:ready=3 | a__t-2"],
+        ["configure a=2.2", "", "a:ready=3 | a__t-2"],
         ["wait 29", "", "a:ready=3 | a__t-2"],
     ]);
 }
@@ -87,51 +87,51 @@ fn dm_105_failed_change_is_retried_while_old_instance_runs() {
 #[test]
 fn dm_105_last_valid_server_is_restarted_while_entry_is_invalid() {
     check(&[
-        ["want a=1.2", "start a=1", "a:starting |"],
-        ["ready 1", "follow 1", "a:ready=1 | a__t-2"],
-        ["want a!", "", "a:ready=1! | a__t-2"],
-        ["die 1", "retire 1", "a:restarting! |"],
+        ["configure a=1.2", "start a=1", "a:starting |"],
+        ["started 1", "watch 1", "a:ready=1 | a__t-2"],
+        ["configure a!", "", "a:ready=1! | a__t-2"],
+        ["disconnect 1", "retire 1", "a:restarting! |"],
         ["due", "start a=2", "a:restarting! |"],
-        ["ready 2", "follow 2", "a:ready=2! | a__t-2"],
-        ["want a=1.3", "", "a:ready=2 | a__t-3"],
+        ["started 2", "watch 2", "a:ready=2! | a__t-2"],
+        ["configure a=1.3", "", "a:ready=2 | a__t-3"],
     ]);
 }
 
 #[test]
 fn entry_invalid_from_the_beginning_is_not_started() {
-    check(&[["want a!", "", "a:failed! |"], ["wait 1000", "", "a:failed! |"]]);
+    check(&[["configure a!", "", "a:failed! |"], ["wait 1000", "", "a:failed! |"]]);
 }
 
 #[test]
 fn running_servers_are_probed_regularly_and_after_suspend() {
     check(&[
-        ["want a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
-        ["ready 1", "follow 1", "a:ready=1 b:starting | a__t"],
+        ["configure a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
+        ["started 1", "watch 1", "a:ready=1 b:starting | a__t"],
         ["wait 29", "", "a:ready=1 b:starting | a__t"],
         ["wait 1", "probe 1", "a:ready=1 b:starting | a__t"],
         // One probe at a time, except after a suspend.
         ["wait 100", "", "a:ready=1 b:starting | a__t"],
-        ["alive 1", "", "a:ready=1 b:starting | a__t"],
-        ["ready 2", "follow 2", "a:ready=1 b:ready=2 | a__t b__t"],
-        ["woke", "probe 1, probe 2", "a:ready=1 b:ready=2 | a__t b__t"],
-        ["alive 1", "", "a:ready=1 b:ready=2 | a__t b__t"],
-        ["die 2", "retire 2", "a:ready=1 b:restarting! | a__t"],
-        ["alive 2", "", "a:ready=1 b:restarting! | a__t"],
+        ["probed 1", "", "a:ready=1 b:starting | a__t"],
+        ["started 2", "watch 2", "a:ready=1 b:ready=2 | a__t b__t"],
+        ["suspend", "probe 1, probe 2", "a:ready=1 b:ready=2 | a__t b__t"],
+        ["probed 1", "", "a:ready=1 b:ready=2 | a__t b__t"],
+        ["disconnect 2", "retire 2", "a:ready=1 b:restarting! | a__t"],
+        ["probed 2", "", "a:ready=1 b:restarting! | a__t"],
     ]);
 }
 
 #[test]
 fn closed_host_restarts_nothing() {
     check(&[
-        ["want a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
+        ["configure a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
         ["fail 1", "", "a:restarting! b:starting |"],
-        ["ready 2", "follow 2", "a:restarting! b:ready=2 | b__t"],
-        ["close", "shut 2", "a:stopped b:stopped |"],
+        ["started 2", "watch 2", "a:restarting! b:ready=2 | b__t"],
+        ["close", "close 2", "a:stopped b:stopped |"],
         ["wait 1000", "", "a:stopped b:stopped |"],
-        ["woke", "", "a:stopped b:stopped |"],
+        ["suspend", "", "a:stopped b:stopped |"],
     ]);
-    let mut run = Run::supervised();
-    for step in ["want a=1.1", "fail 1", "close"] {
+    let mut run = MachineDriver::supervised();
+    for step in ["configure a=1.1", "fail 1", "close"] {
         run.step(step);
     }
     assert_eq!(run.machine.next_wake(), None);
@@ -139,11 +139,11 @@ fn closed_host_restarts_nothing() {
 
 #[test]
 fn repeated_failure_creates_no_generation() {
-    let mut run = Run::supervised();
-    for step in ["want a=1.1", "fail 1"] {
+    let mut run = MachineDriver::supervised();
+    for step in ["configure a=1.1", "fail 1"] {
         run.step(step);
     }
-    run.seen();
+    run.status();
     for (step, want) in [("due", false), ("fail 2", false), ("due", false), ("fail 3", false)] {
         run.step(step);
         assert_eq!(run.machine.is_changed(), want, "{step}");
@@ -151,7 +151,8 @@ fn repeated_failure_creates_no_generation() {
     run.step("due");
     run.step("fail 4");
     assert!(run.machine.is_changed(), "it is left alone now");
-    let failure = run.machine.routing_table(std::time::UNIX_EPOCH).snapshot.servers[0].error.clone().unwrap();
+    let failure =
+        run.machine.next_routing_table(std::time::UNIX_EPOCH).snapshot.servers[0].error.clone().unwrap();
     assert_eq!(
         failure.message,
         "no start; it failed 4 times in a row; restarts are suspended for up to 100 s"
@@ -160,21 +161,21 @@ fn repeated_failure_creates_no_generation() {
 
 #[test]
 fn restart_events_are_published() {
-    let mut run = Run::supervised();
+    let mut run = MachineDriver::supervised();
     for (step, want) in [
-        ("want a=1.1", "a starting 0"),
+        ("configure a=1.1", "a starting 0"),
         ("fail 1", "a not started, a again 1"),
         ("due", "a starting 1"),
-        ("ready 2", "a ready"),
+        ("started 2", "a ready"),
         ("lists 2 u", "a listed"),
         ("lists 2 u", ""),
-        ("die 2", "a lost, a again 2"),
+        ("disconnect 2", "a lost, a again 2"),
         ("due", "a starting 2"),
-        ("ready 3", "a ready"),
-        ("want a=2.1", "a starting 0"),
-        ("ready 4", "a ready, a retired"),
-        ("want a=2.2", ""),
-        ("want", "a retired"),
+        ("started 3", "a ready"),
+        ("configure a=2.1", "a starting 0"),
+        ("started 4", "a ready, a retired"),
+        ("configure a=2.2", ""),
+        ("configure", "a retired"),
     ] {
         run.step(step);
         assert_eq!(run.event_texts(), want, "{step}");
@@ -184,9 +185,9 @@ fn restart_events_are_published() {
 #[test]
 fn dm_110_changed_limits_reach_running_instance() {
     check(&[
-        ["want a=1.1", "start a=1", "a:starting |"],
-        ["ready 1", "follow 1", "a:ready=1 | a__t"],
-        ["want a=1.1-brief", "limit 1", "a:ready=1 | a__t"],
-        ["want a=1.1-brief", "", "a:ready=1 | a__t"],
+        ["configure a=1.1", "start a=1", "a:starting |"],
+        ["started 1", "watch 1", "a:ready=1 | a__t"],
+        ["configure a=1.1-brief", "limit 1", "a:ready=1 | a__t"],
+        ["configure a=1.1-brief", "", "a:ready=1 | a__t"],
     ]);
 }

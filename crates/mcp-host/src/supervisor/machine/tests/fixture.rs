@@ -1,4 +1,4 @@
-//! A state machine that is driven by text commands, for tests of the machine and of its snapshots.
+//! A state machine that text commands drive, for tests of the machine and of its snapshots.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -27,7 +27,7 @@ use crate::supervisor::machine::{
 use crate::supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};
 use crate::supervisor::tool_problem::ToolProblem;
 
-/// A server from text: `a=1.2` is the server `a` with revision 1 of its connection and revision 2 of its names (a
+/// Returns a server from text: `a=1.2` is the server `a` with revision 1 of its connection and revision 2 of its names (a
 /// suffix of every name). Options: `-unloaded` does not list its tools, `-nowrite` hides its tool `write`,
 /// `-brief` limits its calls to 1 s, `-own` gives each dialog its own instance, `-auto` does so after a server request,
 /// `-bare` leaves names unchanged, `-user` exchanges the token of each user.
@@ -76,8 +76,8 @@ fn user_endpoint(runtime: &str) -> Endpoint {
     Endpoint::Http(endpoint)
 }
 
-/// Lists from text: `t,u,!v` has two tools and a failed read with the message `!v`; `-` has nothing.
-pub(crate) fn listed(names: &str) -> ListSnapshot {
+/// Returns lists from text: `t,u,!v` has two tools and a failed read with the message `!v`; `-` has nothing.
+pub(crate) fn list_snapshot(names: &str) -> ListSnapshot {
     let tools = names.split(',').filter(|it| *it != "-" && !it.starts_with('!'));
     let tools: Vec<String> =
         tools.map(|it| format!(r#"{{"name":"{it}","inputSchema":{{"type":"object"}}}}"#)).collect();
@@ -89,8 +89,8 @@ pub(crate) fn listed(names: &str) -> ListSnapshot {
     ListSnapshot { lists: Arc::new(lists), failures, ..ListSnapshot::empty(ListChangeCounts::default()) }
 }
 
-/// A state machine with the tickets that it has issued.
-pub(crate) struct Run {
+/// A state machine with the tickets of its starts and a clock.
+pub(crate) struct MachineDriver {
     pub(crate) machine: Machine<u64>,
     tickets: Vec<StartTicket>,
     seconds: u64,
@@ -98,17 +98,17 @@ pub(crate) struct Run {
     waiters: WaiterId,
 }
 
-impl Run {
-    /// A machine that does not restart failed servers.
-    pub(crate) fn new() -> Run {
-        Run::with(Supervision::Off)
+impl MachineDriver {
+    /// Creates a machine that does not restart failed servers.
+    pub(crate) fn new() -> MachineDriver {
+        MachineDriver::with(Supervision::Off)
     }
 
-    /// A machine that restarts servers after 1 to 2 s, then 2 to 4 s and so on. It suspends restarts for 50 to 100
+    /// Creates a machine that restarts servers after 1 to 2 s, then 2 to 4 s and so on. It suspends restarts for 50 to 100
     /// s after four failures, resets failures after 10 s of uptime, and probes every 30 s.
-    pub(crate) fn supervised() -> Run {
+    pub(crate) fn supervised() -> MachineDriver {
         let seconds = Duration::from_secs;
-        Run::with(Supervision::Restart(RestartPolicy {
+        MachineDriver::with(Supervision::Restart(RestartPolicy {
             initial_backoff: seconds(2),
             max_backoff: seconds(60),
             stable_after: seconds(10),
@@ -119,7 +119,7 @@ impl Run {
         }))
     }
 
-    fn with(supervision: Supervision) -> Run {
+    fn with(supervision: Supervision) -> MachineDriver {
         let mut builtins = Builtins::default();
         builtins.tools = Vec::new();
         builtins.toolsets = vec!["own".to_owned()];
@@ -130,15 +130,27 @@ impl Run {
         };
         let machine =
             Machine::new(MachineSettings { builtins, supervision, leases, ..MachineSettings::default() });
-        Run { machine, tickets: Vec::new(), seconds: 0, now: Instant::now(), waiters: 0 }
+        MachineDriver { machine, tickets: Vec::new(), seconds: 0, now: Instant::now(), waiters: 0 }
     }
 
-    /// `want a=1.1 b!`, `ready 1 t,u`, `fail 1`, `lists 1 t`, `die 1`, `asks 1`, `odd a t` (also `even`,
-    /// `broken`, `whole`), `stop d why`, `resume d`, `spilled` (or why not), `alive 1`, `woke`, `wait 3`
-    /// (seconds), `due` (waits until there is something to do), `lease d a 1` (dialog d wants a as of start
-    /// 1), `seen 2 5` (instance 2 is unused for 5 s; `busy` if it is in use), `release d a`, `over d`,
-    /// `restart a`, `disable a`, `close`; other numbers are starts. `stop d why 1`, `lease d a 1 1` and
-    /// `over d 1` contain the number of dialogs that had ended before.
+    /// Returns the event of a step; `a` is a server, `d` a dialog, `t` a tool, and `1` a start.
+    ///
+    /// | step | event |
+    /// |---|---|
+    /// | `configure a=1.1 b!` | these servers are configured; the entry of `b` is invalid |
+    /// | `started 1 t,u`, `fail 1` | the start succeeds with these tools, or fails |
+    /// | `lists 1 t`, `disconnect 1`, `request 1` | the instance has new tools, is lost, or sends a server request |
+    /// | `unchecked a t`, `checked a t` | the arguments of a tool cannot be validated, or can again |
+    /// | `invalid a t`, `valid a t` | a result of a tool is invalid, or valid again |
+    /// | `stop d why`, `resume d`, `end d` | the dialog is stopped, resumed, or ends |
+    /// | `spilled`, `spilled why` | a large result was written to files, or could not be |
+    /// | `probed 1`, `suspend` | the instance responds to a probe; the computer was suspended |
+    /// | `wait 3`, `due` | three seconds pass; time passes until something is due |
+    /// | `lease d a 1`, `release d a` | the dialog requests a lease on the base 1, or releases one |
+    /// | `idle 2 5`, `idle 2 busy` | the instance is unused for 5 s, or in use |
+    /// | `restart a`, `disable a`, `close` | the server is restarted or disabled; the host shuts down |
+    ///
+    /// A last number in `stop d why 1`, `lease d a 1 1` and `end d 1` is the number of dialogs that had ended before.
     fn event(&mut self, step: &str) -> MachineEvent<u64> {
         let mut words = step.split_whitespace();
         let verb = words.next().unwrap();
@@ -147,7 +159,7 @@ impl Run {
         let number = |at: usize| words.get(at).map_or(0, |it| it.parse().unwrap());
         let names = || words.get(1).copied().unwrap_or("t");
         match verb {
-            "want" => {
+            "configure" => {
                 let failed = words.iter().filter_map(|it| it.strip_suffix('!'));
                 let failure = HostError::new(ErrorKind::Config, "bad entry");
                 MachineEvent::Configure(DesiredServers {
@@ -155,26 +167,28 @@ impl Run {
                     failed: failed.map(|id| FailedServer { id: id.into(), error: failure.clone() }).collect(),
                 })
             }
-            "ready" => {
+            "started" => {
                 let ticket = ticket();
                 let instance = ticket.number;
-                MachineEvent::Ready(
+                MachineEvent::Started(
                     ticket,
-                    StartedInstance { instance, era: Era::Legacy, listed: listed(names()) },
+                    StartedInstance { instance, era: Era::Legacy, list_snapshot: list_snapshot(names()) },
                 )
             }
             "fail" => MachineEvent::StartFailed(ticket(), HostError::new(ErrorKind::Connection, "no start")),
-            "lists" => MachineEvent::ListsRead(ticket(), listed(names())),
-            "asks" => MachineEvent::ServerRequest(ticket(), mcp_host_model::Method::ListRoots),
-            "die" => MachineEvent::Disconnected(ticket(), HostError::new(ErrorKind::Connection, "lost")),
-            "odd" | "even" | "broken" | "whole" => MachineEvent::ToolProblem {
+            "lists" => MachineEvent::ListsRead(ticket(), list_snapshot(names())),
+            "request" => MachineEvent::ServerRequest(ticket(), mcp_host_model::Method::ListRoots),
+            "disconnect" => {
+                MachineEvent::Disconnected(ticket(), HostError::new(ErrorKind::Connection, "lost"))
+            }
+            "unchecked" | "checked" | "invalid" | "valid" => MachineEvent::ToolProblem {
                 server: ServerId::parse(words[0]).unwrap(),
                 tool: words[1].into(),
                 problem: match verb {
-                    "odd" | "even" => ToolProblem::ArgumentsUnchecked,
+                    "unchecked" | "checked" => ToolProblem::ArgumentsUnchecked,
                     _ => ToolProblem::ResultInvalid,
                 },
-                reason: matches!(verb, "odd" | "broken").then(|| "its schema is odd".into()),
+                reason: matches!(verb, "unchecked" | "invalid").then(|| "its schema is odd".into()),
             },
             "stop" => {
                 let (provider, tool) = ("p", None);
@@ -184,29 +198,29 @@ impl Run {
                 MachineEvent::StopDialog { dialog: DialogId::new(words[0]), problem, ends_seen: number(2) }
             }
             "resume" => MachineEvent::ResumeDialog(DialogId::new(words[0])),
-            "spilled" => MachineEvent::SpillResult(words.first().map(|it| Problem::spill_failed(it))),
-            "alive" => MachineEvent::ProbeSucceeded(ticket()),
-            "woke" => MachineEvent::ClockJumped(Duration::from_secs(3600)),
+            "spilled" => MachineEvent::SetSpillProblem(words.first().map(|it| Problem::spill_failed(it))),
+            "probed" => MachineEvent::ProbeSucceeded(ticket()),
+            "suspend" => MachineEvent::ClockJumped(Duration::from_secs(3600)),
             "wait" | "due" => MachineEvent::Tick,
             "lease" => {
                 self.waiters += 1;
                 let (dialog, server) = (DialogId::new(words[0]), ServerId::parse(words[1]).unwrap());
-                let wanting = LeaseRequest { dialog, server, base: words[2].parse().unwrap() };
-                MachineEvent::Lease(wanting, number(3), self.waiters)
+                let request = LeaseRequest { dialog, server, base: words[2].parse().unwrap() };
+                MachineEvent::RequestLease { request, ends_seen: number(3), waiter: self.waiters }
             }
-            "seen" => {
-                let unused = words[1].parse().ok().map(|it| self.now - Duration::from_secs(it));
-                MachineEvent::IdleChecked(ticket(), unused)
+            "idle" => {
+                let idle_since = words[1].parse().ok().map(|it| self.now - Duration::from_secs(it));
+                MachineEvent::IdleChecked(ticket(), idle_since)
             }
             "release" => {
                 self.waiters += 1;
-                MachineEvent::Release(
-                    DialogId::new(words[0]),
-                    ServerId::parse(words[1]).unwrap(),
-                    self.waiters,
-                )
+                MachineEvent::ReleaseLease {
+                    dialog: DialogId::new(words[0]),
+                    server: ServerId::parse(words[1]).unwrap(),
+                    waiter: self.waiters,
+                }
             }
-            "over" => {
+            "end" => {
                 MachineEvent::DialogEnded(DialogEnd { dialog: DialogId::new(words[0]), number: number(1) })
             }
             "restart" => MachineEvent::Restart(ServerId::parse(words[0]).unwrap()),
@@ -216,6 +230,12 @@ impl Run {
         }
     }
 
+    /// Handles the event of a step and returns the actions, such as `start a=1, watch 1`. The number is that of a start or
+    /// of its instance.
+    ///
+    /// An instance is retired after its calls and pins (`retire`), after these and its tasks (`replace`), after its calls
+    /// (`close`), after its calls without a time limit (`release`), or after these and its tasks (`hand-over`).
+    /// `start-leased` starts an instance of a dialog. A waiter has a number of its own: `1 gets 2`, `1 is refused`.
     pub(crate) fn step(&mut self, step: &str) -> String {
         match step.split_once(' ') {
             Some(("wait", seconds)) => self.now += Duration::from_secs(seconds.parse().unwrap()),
@@ -229,29 +249,29 @@ impl Run {
                 self.tickets.push(ticket.clone());
                 format!("start {}={}", ticket.server, ticket.number)
             }
-            MachineAction::Abort(ticket) => format!("abort {}", ticket.number),
-            MachineAction::Watch { instance, .. } => format!("follow {instance}"),
+            MachineAction::AbortStart(ticket) => format!("abort {}", ticket.number),
+            MachineAction::Watch { instance, .. } => format!("watch {instance}"),
             MachineAction::SetLimits(instance, _) => format!("limit {instance}"),
             MachineAction::Probe { instance, .. } => format!("probe {instance}"),
             MachineAction::StartLeased(ticket, ..) => {
                 self.tickets.push(ticket.clone());
-                format!("open {}={}", ticket.server, ticket.number)
+                format!("start-leased {}={}", ticket.server, ticket.number)
             }
-            MachineAction::Reply(waiter, answer) => match answer {
+            MachineAction::Reply(waiter, reply) => match reply {
                 LeaseReply::Granted(instance) => format!("{waiter} gets {instance}"),
                 LeaseReply::Refused(_) => format!("{waiter} is refused"),
-                LeaseReply::Stale => format!("{waiter} looks again"),
+                LeaseReply::Stale => format!("{waiter} is stale"),
                 LeaseReply::Released => format!("{waiter} has released"),
-                LeaseReply::NotHeld => format!("{waiter} held nothing"),
+                LeaseReply::NotHeld => format!("{waiter} had no lease"),
             },
-            MachineAction::CheckIdle(_, instance) => format!("look {instance}"),
+            MachineAction::CheckIdle(_, instance) => format!("check-idle {instance}"),
             MachineAction::Retire { instance, drain, waiter } => {
                 let verb = match drain {
                     DrainMode::CallsAndPins => "retire",
                     DrainMode::CallsPinsAndTasks => "replace",
-                    DrainMode::Calls => "shut",
+                    DrainMode::Calls => "close",
                     DrainMode::CallsUnlimited => "release",
-                    DrainMode::CallsUnlimitedAndTasks => "hand over",
+                    DrainMode::CallsUnlimitedAndTasks => "hand-over",
                 };
                 let waiter = waiter.map_or_else(String::new, |it| format!(" for {it}"));
                 format!("{verb} {instance}{waiter}")
@@ -260,16 +280,16 @@ impl Run {
         words.collect::<Vec<_>>().join(", ")
     }
 
-    /// The host events since the last call, for example `a starting 0, a ready`.
+    /// Returns the host events since the last call, for example `a starting 0, a ready`.
     pub(crate) fn event_texts(&mut self) -> String {
         let words = self.machine.take_events(UNIX_EPOCH).into_iter().map(|it| {
             let what = match it.kind {
-                HostEventKind::Starting { failures: setbacks } => format!("starting {setbacks}"),
+                HostEventKind::Starting { failures } => format!("starting {failures}"),
                 HostEventKind::Ready { .. } => "ready".to_owned(),
                 HostEventKind::StartFailed(_) => "not started".to_owned(),
                 HostEventKind::ConnectionLost(_) => "lost".to_owned(),
-                HostEventKind::RestartScheduled { failures: setbacks, .. } => format!("again {setbacks}"),
-                HostEventKind::RestartSuspended { failures: setbacks, .. } => format!("alone {setbacks}"),
+                HostEventKind::RestartScheduled { failures, .. } => format!("again {failures}"),
+                HostEventKind::RestartSuspended { failures, .. } => format!("alone {failures}"),
                 HostEventKind::LeasedPerDialog { method } => format!("leased because of {method}"),
                 HostEventKind::Leased { dialog } => format!("leased to {dialog}"),
                 HostEventKind::LeaseFailed { dialog, .. } => format!("not leased to {dialog}"),
@@ -283,11 +303,11 @@ impl Run {
         words.collect::<Vec<_>>().join(", ")
     }
 
-    /// The leases with their instances, then the reminders, for example `d/a=3 | d/a`. `None` if unchanged.
-    pub(crate) fn leased(&mut self) -> Option<String> {
+    /// Returns the leases with their instances, then the reminders, for example `d/a=3 | d/a`. `None` if unchanged.
+    pub(crate) fn leases(&mut self) -> Option<String> {
         let table = self.machine.lease_table()?;
         let held =
-            table.held.iter().map(|((dialog, server), it)| format!("{dialog}/{server}={}", it.instance));
+            table.active.iter().map(|((dialog, server), it)| format!("{dialog}/{server}={}", it.instance));
         let mut held: Vec<_> = held.collect();
         held.sort();
         let reminders = table.reminders.iter().map(|(dialog, server)| format!("{dialog}/{server}"));
@@ -295,11 +315,11 @@ impl Run {
         Some(format!("{} | {}", held.join(" "), reminders.join(" ")).trim().to_owned())
     }
 
-    /// The states of the servers, then the tools, for example `a:ready=1 b:failed | a__t`. `=1` is the shared
+    /// Returns the states of the servers, then the tools, for example `a:ready=1 b:failed | a__t`. `=1` is the shared
     /// instance, `~1` the base of leases, `!` an error.
-    pub(crate) fn seen(&mut self) -> String {
+    pub(crate) fn status(&mut self) -> String {
         self.seconds += 1;
-        let routing_table = self.machine.routing_table(UNIX_EPOCH + Duration::from_secs(self.seconds));
+        let routing_table = self.machine.next_routing_table(UNIX_EPOCH + Duration::from_secs(self.seconds));
         let servers = routing_table.snapshot.servers.iter().map(|it| {
             let id = ServerId::parse(&it.id).ok();
             let route = id.and_then(|id| routing_table.routes.get(&id));

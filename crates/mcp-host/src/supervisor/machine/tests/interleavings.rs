@@ -15,7 +15,7 @@ use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::supervisor::dialog_end::DialogEnd;
 use crate::supervisor::lease_policy::LeasePolicy;
-use crate::supervisor::machine::tests::fixture::{listed, server};
+use crate::supervisor::machine::tests::fixture::{list_snapshot, server};
 use crate::supervisor::machine::{
     LeaseReply, LeaseRequest, LeaseTable, Machine, MachineAction, MachineEvent, MachineSettings, RouteTarget,
     StartTicket, StartedInstance, Supervision, WaiterId,
@@ -41,14 +41,14 @@ struct Interleaving<'a> {
     starts: Vec<(StartTicket, Aborted)>,
     /// Created instances and how often each was retired.
     instances: BTreeMap<u64, usize>,
-    followed: BTreeMap<u64, StartTicket>,
+    watched: BTreeMap<u64, StartTicket>,
     /// The number of replies per waiter.
     waiters: BTreeMap<WaiterId, usize>,
     /// The dialog and server of each waiter.
     requests: BTreeMap<WaiterId, (String, String)>,
     leases: LeaseTable<u64>,
     /// All servers ever configured.
-    wanted: BTreeSet<String>,
+    configured: BTreeSet<String>,
     remaining_failures: Vec<&'static str>,
 }
 
@@ -63,8 +63,8 @@ enum Choice {
     Command(usize),
     Succeeds(usize),
     Fails(usize),
-    Dies(u64),
-    Lists(u64),
+    Disconnects(u64),
+    ChangesLists(u64),
 }
 
 impl<'a> Interleaving<'a> {
@@ -80,7 +80,7 @@ impl<'a> Interleaving<'a> {
         };
         let remaining_failures = match failures {
             Failures::None => Vec::new(),
-            Failures::Some => vec!["fail", "die", "lists"],
+            Failures::Some => vec!["fail", "disconnect", "lists"],
         };
         Interleaving {
             machine: Machine::new(settings),
@@ -88,11 +88,11 @@ impl<'a> Interleaving<'a> {
             actors: actors.iter().map(|it| it.iter()).collect(),
             starts: Vec::new(),
             instances: BTreeMap::new(),
-            followed: BTreeMap::new(),
+            watched: BTreeMap::new(),
             waiters: BTreeMap::new(),
             requests: BTreeMap::new(),
             leases: LeaseTable::empty(),
-            wanted: BTreeSet::new(),
+            configured: BTreeSet::new(),
             remaining_failures,
         }
     }
@@ -106,29 +106,29 @@ impl<'a> Interleaving<'a> {
                 res.push(Choice::Fails(at));
             }
         }
-        for instance in self.followed.keys() {
-            if self.remaining_failures.contains(&"die") {
-                res.push(Choice::Dies(*instance));
+        for instance in self.watched.keys() {
+            if self.remaining_failures.contains(&"disconnect") {
+                res.push(Choice::Disconnects(*instance));
             }
             if self.remaining_failures.contains(&"lists") {
-                res.push(Choice::Lists(*instance));
+                res.push(Choice::ChangesLists(*instance));
             }
         }
         res
     }
 
     /// Takes a step that may occur repeatedly.
-    fn take_one(&mut self, choice: Choice) {
-        let sort = match choice {
+    fn take_repeatable(&mut self, choice: Choice) {
+        let failure = match choice {
             Choice::Fails(_) => Some("fail"),
-            Choice::Dies(_) => Some("die"),
-            Choice::Lists(_) => Some("lists"),
+            Choice::Disconnects(_) => Some("disconnect"),
+            Choice::ChangesLists(_) => Some("lists"),
             Choice::Command(_) | Choice::Succeeds(_) => None,
         };
-        let left = self.remaining_failures.iter().filter(|it| Some(**it) == sort).count();
+        let left = self.remaining_failures.iter().filter(|it| Some(**it) == failure).count();
         self.take(choice);
-        if let Some(sort) = sort {
-            self.remaining_failures.extend(std::iter::repeat_n(sort, left - 1));
+        if let Some(failure) = failure {
+            self.remaining_failures.extend(std::iter::repeat_n(failure, left - 1));
         }
     }
 
@@ -142,8 +142,9 @@ impl<'a> Interleaving<'a> {
                 let (ticket, _) = self.starts.remove(at);
                 let instance = ticket.number;
                 self.instances.insert(instance, 0);
-                let started = StartedInstance { instance, era: Era::Legacy, listed: listed("t") };
-                self.handle(MachineEvent::Ready(ticket, started));
+                let started =
+                    StartedInstance { instance, era: Era::Legacy, list_snapshot: list_snapshot("t") };
+                self.handle(MachineEvent::Started(ticket, started));
             }
             Choice::Fails(at) => {
                 self.remaining_failures.retain(|it| *it != "fail");
@@ -153,38 +154,42 @@ impl<'a> Interleaving<'a> {
                     HostError::new(ErrorKind::Connection, "no start"),
                 ));
             }
-            Choice::Dies(instance) => {
-                self.remaining_failures.retain(|it| *it != "die");
-                let ticket = self.followed.remove(&instance).expect("a chosen instance is watched");
+            Choice::Disconnects(instance) => {
+                self.remaining_failures.retain(|it| *it != "disconnect");
+                let ticket = self.watched.remove(&instance).expect("a chosen instance is watched");
                 self.handle(MachineEvent::Disconnected(
                     ticket,
                     HostError::new(ErrorKind::Connection, "lost"),
                 ));
             }
-            Choice::Lists(instance) => {
+            Choice::ChangesLists(instance) => {
                 self.remaining_failures.retain(|it| *it != "lists");
-                let ticket = self.followed.remove(&instance).expect("a chosen instance is watched");
-                self.handle(MachineEvent::ListsRead(ticket, listed("t,u")));
+                let ticket = self.watched.remove(&instance).expect("a chosen instance is watched");
+                self.handle(MachineEvent::ListsRead(ticket, list_snapshot("t,u")));
             }
         }
         self.check();
     }
 
-    /// `want a=1.1 b=1.1`, `lease d a`, `release d a`, `over d`, `restart a`, `disable a`.
+    /// `configure a=1.1 b=1.1`, `lease d a`, `release d a`, `end d`, `restart a`, `disable a`.
     fn command(&mut self, step: &str) {
         let words: Vec<&str> = step.split_whitespace().collect();
         match words[..] {
-            ["want", ref servers @ ..] => {
-                self.wanted.extend(servers.iter().map(|it| (*it).to_owned()));
+            ["configure", ref servers @ ..] => {
+                self.configured.extend(servers.iter().map(|it| (*it).to_owned()));
                 let servers = servers.iter().map(|it| server(it)).collect();
                 self.handle(MachineEvent::Configure(DesiredServers::new(servers)));
             }
             ["lease", dialog, server] => self.lease(dialog, server),
             ["release", dialog, server] => {
                 let waiter = self.new_waiter(dialog, server);
-                self.handle(MachineEvent::Release(DialogId::new(dialog), id(server), waiter));
+                self.handle(MachineEvent::ReleaseLease {
+                    dialog: DialogId::new(dialog),
+                    server: id(server),
+                    waiter,
+                });
             }
-            ["over", dialog] => {
+            ["end", dialog] => {
                 self.handle(MachineEvent::DialogEnded(DialogEnd { dialog: DialogId::new(dialog), number: 0 }))
             }
             ["restart", server] => self.handle(MachineEvent::Restart(id(server))),
@@ -202,18 +207,18 @@ impl<'a> Interleaving<'a> {
 
     /// A call looks up its server and requests a leased instance if needed.
     fn lease(&mut self, dialog: &str, server: &str) {
-        let routing_table = self.machine.routing_table(UNIX_EPOCH);
+        let routing_table = self.machine.next_routing_table(UNIX_EPOCH);
         let Some(RouteTarget::Leased(base)) =
             routing_table.routes.get(&id(server)).map(|it| it.target.clone())
         else {
             return;
         };
         let waiter = self.new_waiter(dialog, server);
-        self.handle(MachineEvent::Lease(
-            LeaseRequest { dialog: DialogId::new(dialog), server: id(server), base },
-            0,
+        self.handle(MachineEvent::RequestLease {
+            request: LeaseRequest { dialog: DialogId::new(dialog), server: id(server), base },
+            ends_seen: 0,
             waiter,
-        ));
+        });
     }
 
     fn handle(&mut self, event: MachineEvent<u64>) {
@@ -226,46 +231,46 @@ impl<'a> Interleaving<'a> {
                 MachineAction::Start(ticket, _) | MachineAction::StartLeased(ticket, ..) => {
                     self.starts.push((ticket, Aborted::No))
                 }
-                MachineAction::Abort(ticket) => {
+                MachineAction::AbortStart(ticket) => {
                     let start = self.starts.iter_mut().find(|it| it.0 == ticket);
                     let start = start.expect("only running starts are aborted");
                     assert!(start.1 == Aborted::No, "nothing is aborted twice");
                     start.1 = Aborted::Yes;
                 }
                 MachineAction::Watch { ticket, instance, .. } => {
-                    self.followed.insert(instance, ticket);
+                    self.watched.insert(instance, ticket);
                 }
                 MachineAction::SetLimits(..) | MachineAction::Probe { .. } | MachineAction::CheckIdle(..) => {
                 }
-                MachineAction::Reply(waiter, answer) => self.replied(waiter, &answer),
+                MachineAction::Reply(waiter, reply) => self.record_reply(waiter, &reply),
                 MachineAction::Retire { instance, waiter, .. } => {
                     *self.instances.get_mut(&instance).expect("only created instances are retired") += 1;
-                    self.followed.remove(&instance);
+                    self.watched.remove(&instance);
                     if let Some(waiter) = waiter {
-                        self.replied(waiter, &LeaseReply::Released);
+                        self.record_reply(waiter, &LeaseReply::Released);
                     }
                 }
             }
         }
     }
 
-    fn replied(&mut self, waiter: WaiterId, answer: &LeaseReply<u64>) {
+    fn record_reply(&mut self, waiter: WaiterId, reply: &LeaseReply<u64>) {
         *self.waiters.get_mut(&waiter).expect("only waiters get replies") += 1;
-        if *answer == LeaseReply::Stale {
+        if *reply == LeaseReply::Stale {
             let (dialog, server) = self.requests[&waiter].clone();
             self.lease(&dialog, &server);
         }
     }
 
     fn check(&mut self) {
-        let routing_table = self.machine.routing_table(UNIX_EPOCH);
+        let routing_table = self.machine.next_routing_table(UNIX_EPOCH);
         let mut used = BTreeSet::new();
         for (server, route) in &routing_table.routes {
             if let RouteTarget::Shared(instance) = route.target {
                 assert!(used.insert(instance), "an instance belongs to one server: {server}");
             }
         }
-        for ((_, server), held) in &self.leases.held {
+        for ((_, server), held) in &self.leases.active {
             assert!(used.insert(held.instance), "a leased instance belongs to one dialog");
             let target = routing_table.routes.get(server).map(|it| &it.target);
             assert!(
@@ -297,13 +302,14 @@ impl<'a> Interleaving<'a> {
         // Names and instance belong to the same configuration (DM-105, DM-106).
         for (server, route) in &routing_table.routes {
             let fits = |it: &&String| {
-                let wanted =
-                    crate::config::desired::desired(&crate::supervisor::machine::tests::fixture::server(it));
+                let wanted = crate::config::desired::desired_server(
+                    &crate::supervisor::machine::tests::fixture::server(it),
+                );
                 wanted.id == *server
-                    && wanted == crate::config::desired::desired(&route.server)
+                    && wanted == crate::config::desired::desired_server(&route.server)
                     && it.starts_with(server.as_str())
             };
-            assert!(self.wanted.iter().any(|it| fits(&it)), "{server} runs as it was wanted once");
+            assert!(self.configured.iter().any(|it| fits(&it)), "{server} runs as it was configured once");
         }
     }
 
@@ -312,7 +318,7 @@ impl<'a> Interleaving<'a> {
         while !self.starts.is_empty() {
             self.take(Choice::Succeeds(0));
         }
-        let routing_table = self.machine.routing_table(UNIX_EPOCH);
+        let routing_table = self.machine.next_routing_table(UNIX_EPOCH);
         let servers =
             routing_table.snapshot.servers.iter().map(|it| format!("{}:{}", it.id, it.state.as_str()));
         let tools =
@@ -331,7 +337,7 @@ fn id(server: &str) -> ServerId {
 }
 
 /// Runs all orders; returns the final states and the number of orders.
-fn all(actors: &[&[&str]], failures: Failures) -> (BTreeSet<String>, usize) {
+fn run_all_orders(actors: &[&[&str]], failures: Failures) -> (BTreeSet<String>, usize) {
     let mut path: Vec<(usize, usize)> = Vec::new();
     let (mut ends, mut count) = (BTreeSet::new(), 0);
     loop {
@@ -361,81 +367,85 @@ fn all(actors: &[&[&str]], failures: Failures) -> (BTreeSet<String>, usize) {
     }
 }
 
-/// Expects `want` in every order without failures, and no lost or duplicated instance with failures. At least
+/// Expects `configure` in every order without failures, and no lost or duplicated instance with failures. At least
 /// `orders` orders exist.
 #[track_caller]
 fn check(actors: &[&[&str]], want: &str, orders: usize) {
-    let (ends, without) = all(actors, Failures::None);
+    let (ends, without) = run_all_orders(actors, Failures::None);
     assert_eq!(ends.into_iter().collect::<Vec<_>>(), [want]);
-    let (_, with) = all(actors, Failures::Some);
+    let (_, with) = run_all_orders(actors, Failures::Some);
     assert!(without + with >= orders, "{without} and {with}");
 }
 
 #[test]
 fn dm_101_start_ends_after_its_configuration_changed() {
-    check(&[&["want a=1.1", "want a=2.1"]], "a:ready a/a__t", 20);
-    check(&[&["want a=1.1", "want a=2.2", "want a=1.3"]], "a:ready a/a__t-3", 100);
+    check(&[&["configure a=1.1", "configure a=2.1"]], "a:ready a/a__t", 20);
+    check(&[&["configure a=1.1", "configure a=2.2", "configure a=1.3"]], "a:ready a/a__t-3", 100);
 }
 
 #[test]
 fn dm_105_command_and_filter_change_while_new_start_fails() {
-    check(&[&["want a=1.1", "want a=2.2", "want a=2.3"]], "a:ready a/a__t-3", 100);
+    check(&[&["configure a=1.1", "configure a=2.2", "configure a=2.3"]], "a:ready a/a__t-3", 100);
 }
 
 #[test]
 fn dm_032_late_server_with_precedence_takes_the_name() {
-    check(&[&["want a=1.1-bare b=1.1-bare"]], "a:ready b:ready a/t", 10);
-    check(&[&["want a=1.1-bare b=1.1-bare", "want b=1.1-bare a=1.1-bare"]], "b:ready a:ready b/t", 50);
+    check(&[&["configure a=1.1-bare b=1.1-bare"]], "a:ready b:ready a/t", 10);
+    check(
+        &[&["configure a=1.1-bare b=1.1-bare", "configure b=1.1-bare a=1.1-bare"]],
+        "b:ready a:ready b/t",
+        50,
+    );
 }
 
 #[test]
 fn hd_115_lists_change_while_server_is_replaced() {
-    check(&[&["want a=1.1", "want a=2.1"], &["restart a"]], "a:ready a/a__t", 100);
+    check(&[&["configure a=1.1", "configure a=2.1"], &["restart a"]], "a:ready a/a__t", 100);
 }
 
 #[test]
 fn dm_074_concurrent_first_calls_of_dialogs() {
-    check(&[&["want a=1.1-own"], &["lease d a"], &["lease d a"], &["lease e a"]], "a:ready a/a__t", 100);
+    check(&[&["configure a=1.1-own"], &["lease d a"], &["lease d a"], &["lease e a"]], "a:ready a/a__t", 100);
 }
 
 #[test]
 fn dm_077_release_during_start() {
-    check(&[&["want a=1.1-own"], &["lease d a", "release d a"], &["lease d a"]], "a:ready a/a__t", 100);
+    check(&[&["configure a=1.1-own"], &["lease d a", "release d a"], &["lease d a"]], "a:ready a/a__t", 100);
 }
 
 #[test]
 fn dialog_ends_at_any_time() {
-    check(&[&["want a=1.1-own"], &["lease d a", "lease d a"], &["over d"]], "a:ready a/a__t", 100);
+    check(&[&["configure a=1.1-own"], &["lease d a", "lease d a"], &["end d"]], "a:ready a/a__t", 100);
 }
 
 #[test]
 fn lease_during_replacement() {
-    check(&[&["want a=1.1-own", "want a=2.1-own"], &["lease d a"]], "a:ready a/a__t", 100);
-    check(&[&["want a=1.1-own", "want a=1.1"], &["lease d a"]], "a:ready a/a__t", 100);
+    check(&[&["configure a=1.1-own", "configure a=2.1-own"], &["lease d a"]], "a:ready a/a__t", 100);
+    check(&[&["configure a=1.1-own", "configure a=1.1"], &["lease d a"]], "a:ready a/a__t", 100);
 }
 
 #[test]
 fn lease_during_disable_and_restart() {
-    check(&[&["want a=1.1-own", "disable a", "restart a"], &["lease d a"]], "a:ready a/a__t", 100);
+    check(&[&["configure a=1.1-own", "disable a", "restart a"], &["lease d a"]], "a:ready a/a__t", 100);
 }
 
 /// The commands of random interleavings.
 const COMMANDS: [&str; 18] = [
-    "want a=1.1",
-    "want a=2.1",
-    "want a=1.2",
-    "want a=1.1-own",
-    "want a=2.1-own",
-    "want a=1.1 b=1.1",
-    "want b=1.1-own a=1.1",
-    "want",
+    "configure a=1.1",
+    "configure a=2.1",
+    "configure a=1.2",
+    "configure a=1.1-own",
+    "configure a=2.1-own",
+    "configure a=1.1 b=1.1",
+    "configure b=1.1-own a=1.1",
+    "configure",
     "lease d a",
     "lease e a",
     "lease d b",
     "release d a",
     "release e a",
-    "over d",
-    "over e",
+    "end d",
+    "end e",
     "restart a",
     "disable a",
     "disable b",
@@ -452,14 +462,14 @@ proptest::proptest! {
         let actors: Vec<&[&str]> = commands.iter().map(Vec::as_slice).collect();
         let mut run = Interleaving::new(&actors, Failures::Some);
         // Several failures of each kind.
-        run.remaining_failures = ["fail", "die", "lists"].repeat(4);
+        run.remaining_failures = ["fail", "disconnect", "lists"].repeat(4);
         for choice in choices {
             let mut open = run.choices();
             if open.is_empty() {
                 break;
             }
             let taken = open.swap_remove(choice % open.len());
-            run.take_one(taken);
+            run.take_repeatable(taken);
         }
         run.finish();
     }

@@ -5,127 +5,127 @@ mod interleavings;
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::supervisor::machine::tests::fixture::Run;
+use crate::supervisor::machine::tests::fixture::MachineDriver;
 
 /// Rows of an event, its actions, and the state after it.
 #[track_caller]
 fn check(rows: &[[&str; 3]]) {
-    let mut run = Run::new();
+    let mut run = MachineDriver::new();
     for [step, actions, seen] in rows {
-        assert_eq!([run.step(step).as_str(), run.seen().as_str()], [*actions, *seen], "{step}");
+        assert_eq!([run.step(step).as_str(), run.status().as_str()], [*actions, *seen], "{step}");
     }
 }
 
 #[test]
 fn dm_102_each_server_is_published_when_ready() {
     check(&[
-        ["want a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
-        ["ready 2", "follow 2", "a:starting b:ready=2 | b__t"],
-        ["ready 1 t,u", "follow 1", "a:ready=1 b:ready=2 | a__t a__u b__t"],
+        ["configure a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
+        ["started 2", "watch 2", "a:starting b:ready=2 | b__t"],
+        ["started 1 t,u", "watch 1", "a:ready=1 b:ready=2 | a__t a__u b__t"],
     ]);
 }
 
 #[test]
 fn hd_sc6_dm_120_failed_server_does_not_hide_others() {
     check(&[
-        ["want a=1.1 b=1.1 c!", "start a=1, start b=2", "a:starting b:starting c:failed! |"],
+        ["configure a=1.1 b=1.1 c!", "start a=1, start b=2", "a:starting b:starting c:failed! |"],
         ["fail 1", "", "a:failed! b:starting c:failed! |"],
-        ["ready 2", "follow 2", "a:failed! b:ready=2 c:failed! | b__t"],
-        ["die 2", "retire 2", "a:failed! b:failed! c:failed! |"],
+        ["started 2", "watch 2", "a:failed! b:ready=2 c:failed! | b__t"],
+        ["disconnect 2", "retire 2", "a:failed! b:failed! c:failed! |"],
     ]);
 }
 
 #[test]
 fn dm_110_unchanged_server_keeps_its_session() {
     check(&[
-        ["want a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
-        ["ready 1", "follow 1", "a:ready=1 b:starting | a__t"],
+        ["configure a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
+        ["started 1", "watch 1", "a:ready=1 b:starting | a__t"],
         // Both a running and a starting server.
-        ["want b=1.1 a=1.1", "", "b:starting a:ready=1 | a__t"],
-        ["ready 2", "follow 2", "b:ready=2 a:ready=1 | b__t a__t"],
-        ["want a=1.1", "retire 2", "a:ready=1 | a__t"],
-        ["want", "retire 1", "|"],
+        ["configure b=1.1 a=1.1", "", "b:starting a:ready=1 | a__t"],
+        ["started 2", "watch 2", "b:ready=2 a:ready=1 | b__t a__t"],
+        ["configure a=1.1", "retire 2", "a:ready=1 | a__t"],
+        ["configure", "retire 1", "|"],
     ]);
 }
 
 #[test]
 fn dm_110_changed_names_restart_nothing() {
     check(&[
-        ["want a=1.1", "start a=1", "a:starting |"],
-        ["want a=1.2", "", "a:starting |"],
-        ["ready 1", "follow 1", "a:ready=1 | a__t-2"],
-        ["want a=1.3", "", "a:ready=1 | a__t-3"],
+        ["configure a=1.1", "start a=1", "a:starting |"],
+        ["configure a=1.2", "", "a:starting |"],
+        ["started 1", "watch 1", "a:ready=1 | a__t-2"],
+        ["configure a=1.3", "", "a:ready=1 | a__t-3"],
     ]);
 }
 
 #[test]
 fn dm_101_changed_server_is_replaced_when_successor_is_ready() {
     check(&[
-        ["want a=1.1", "start a=1", "a:starting |"],
-        ["ready 1", "follow 1", "a:ready=1 | a__t"],
-        ["want a=2.2", "start a=2", "a:starting=1 | a__t"],
-        ["ready 2 u", "follow 2, replace 1", "a:ready=2 | a__u-2"],
+        ["configure a=1.1", "start a=1", "a:starting |"],
+        ["started 1", "watch 1", "a:ready=1 | a__t"],
+        ["configure a=2.2", "start a=2", "a:starting=1 | a__t"],
+        ["started 2 u", "watch 2, replace 1", "a:ready=2 | a__u-2"],
         // A retired instance that ends changes nothing.
-        ["die 1", "", "a:ready=2 | a__u-2"],
+        ["disconnect 1", "", "a:ready=2 | a__u-2"],
     ]);
 }
 
 #[test]
 fn dm_097_late_lists_of_replaced_instance_take_no_name() {
     check(&[
-        ["want a=1.1-bare b=1.1-bare", "start a=1, start b=2", "a:starting b:starting |"],
-        ["ready 1 t", "follow 1", "a:ready=1 b:starting | t"],
-        ["ready 2 u", "follow 2", "a:ready=1 b:ready=2 | t u"],
-        ["want a=2.1-bare b=1.1-bare", "start a=3", "a:starting=1 b:ready=2 | t u"],
-        ["ready 3 v", "follow 3, replace 1", "a:ready=3 b:ready=2 | v u"],
+        ["configure a=1.1-bare b=1.1-bare", "start a=1, start b=2", "a:starting b:starting |"],
+        ["started 1 t", "watch 1", "a:ready=1 b:starting | t"],
+        ["started 2 u", "watch 2", "a:ready=1 b:ready=2 | t u"],
+        ["configure a=2.1-bare b=1.1-bare", "start a=3", "a:starting=1 b:ready=2 | t u"],
+        ["started 3 v", "watch 3, replace 1", "a:ready=3 b:ready=2 | v u"],
         // Neither the name of the other server nor the own old one.
         ["lists 1 t,u", "", "a:ready=3 b:ready=2 | v u"],
         // The free name may belong to the other server.
-        ["lists 2 u,t", "follow 2", "a:ready=3 b:ready=2 | v u t"],
+        ["lists 2 u,t", "watch 2", "a:ready=3 b:ready=2 | v u t"],
         ["lists 1 t", "", "a:ready=3 b:ready=2 | v u t"],
-        ["die 1", "", "a:ready=3 b:ready=2 | v u t"],
+        ["disconnect 1", "", "a:ready=3 b:ready=2 | v u t"],
     ]);
 }
 
 #[test]
 fn dm_105_failed_change_keeps_old_names() {
     check(&[
-        ["want a=1.1", "start a=1", "a:starting |"],
-        ["ready 1", "follow 1", "a:ready=1 | a__t"],
-        ["want a=2.2", "start a=2", "a:starting=1 | a__t"],
+        ["configure a=1.1", "start a=1", "a:starting |"],
+        ["started 1", "watch 1", "a:ready=1 | a__t"],
+        ["configure a=2.2", "start a=2", "a:starting=1 | a__t"],
         ["fail 2", "", "a:ready=1! | a__t"],
         // Applying again starts again; reverting needs no start.
-        ["want a=2.2", "start a=3", "a:starting=1 | a__t"],
-        ["want a=1.1", "abort 3", "a:ready=1 | a__t"],
-        ["want a!", "", "a:ready=1! | a__t"],
-        ["want a=1.3", "", "a:ready=1 | a__t-3"],
-        ["want a!", "", "a:ready=1! | a__t-3"],
-        ["die 1", "retire 1", "a:failed! |"],
-        ["want a!", "", "a:failed! |"],
-        ["want a=1.1", "start a=4", "a:starting |"],
+        ["configure a=2.2", "start a=3", "a:starting=1 | a__t"],
+        ["configure a=1.1", "abort 3", "a:ready=1 | a__t"],
+        ["configure a!", "", "a:ready=1! | a__t"],
+        ["configure a=1.3", "", "a:ready=1 | a__t-3"],
+        ["configure a!", "", "a:ready=1! | a__t-3"],
+        ["disconnect 1", "retire 1", "a:failed! |"],
+        ["configure a!", "", "a:failed! |"],
+        ["configure a=1.1", "start a=4", "a:starting |"],
     ]);
 }
 
 #[test]
 fn dm_105_old_instance_may_end_before_new_one_is_ready() {
     check(&[
-        ["want a=1.1", "start a=1", "a:starting |"],
-        ["ready 1", "follow 1", "a:ready=1 | a__t"],
-        ["want a=2.1", "start a=2", "a:starting=1 | a__t"],
-        ["die 1", "retire 1", "a:starting |"],
-        ["ready 2", "follow 2", "a:ready=2 | a__t"],
+        ["configure a=1.1", "start a=1", "a:starting |"],
+        ["started 1", "watch 1", "a:ready=1 | a__t"],
+        ["configure a=2.1", "start a=2", "a:starting=1 | a__t"],
+        ["disconnect 1", "retire 1", "a:starting |"],
+        ["started 2", "watch 2", "a:ready=2 | a__t"],
     ]);
 }
 
 #[test]
 fn dm_101_outdated_start_is_closed_and_not_published() {
     check(&[
-        ["want a=1.1", "start a=1", "a:starting |"],
-        ["want a=2.1", "abort 1, start a=2", "a:starting |"],
-        ["ready 1", "shut 1", "a:starting |"],
+        ["configure a=1.1", "start a=1", "a:starting |"],
+        ["configure a=2.1", "abort 1, start a=2", "a:starting |"],
+        ["started 1", "close 1", "a:starting |"],
         ["fail 1", "", "a:starting |"],
-        ["want", "abort 2", "|"],
-        ["ready 2", "shut 2", "|"],
+        ["configure", "abort 2", "|"],
+        ["started 2", "close 2", "|"],
         ["lists 2 x", "", "|"],
     ]);
 }
@@ -133,48 +133,48 @@ fn dm_101_outdated_start_is_closed_and_not_published() {
 #[test]
 fn failed_server_is_started_again_when_applied_again() {
     check(&[
-        ["want a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
+        ["configure a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
         ["fail 1", "", "a:failed! b:starting |"],
-        ["want a=1.1 b=1.1", "start a=3", "a:starting b:starting |"],
+        ["configure a=1.1 b=1.1", "start a=3", "a:starting b:starting |"],
     ]);
 }
 
 #[test]
 fn hd_115_hd_083_new_lists_replace_old_ones() {
     check(&[
-        ["want a=1.1", "start a=1", "a:starting |"],
-        ["ready 1", "follow 1", "a:ready=1 | a__t"],
-        ["lists 1 u,v", "follow 1", "a:ready=1 | a__u a__v"],
-        ["lists 1 u,!late", "follow 1", "a:ready=1 | a__u"],
+        ["configure a=1.1", "start a=1", "a:starting |"],
+        ["started 1", "watch 1", "a:ready=1 | a__t"],
+        ["lists 1 u,v", "watch 1", "a:ready=1 | a__u a__v"],
+        ["lists 1 u,!late", "watch 1", "a:ready=1 | a__u"],
     ]);
 }
 
 #[test]
 fn hd_136_first_server_keeps_a_duplicate_name() {
     check(&[
-        ["want a=1.1 a=2.1 b=1.1", "start a=1, start b=2", "a:starting a:failed! b:starting |"],
-        ["ready 1", "follow 1", "a:ready=1 a:failed=1! b:starting | a__t"],
-        ["want a=1.1 a!", "abort 2", "a:ready=1 a:failed=1! | a__t"],
+        ["configure a=1.1 a=2.1 b=1.1", "start a=1, start b=2", "a:starting a:failed! b:starting |"],
+        ["started 1", "watch 1", "a:ready=1 a:failed=1! b:starting | a__t"],
+        ["configure a=1.1 a!", "abort 2", "a:ready=1 a:failed=1! | a__t"],
     ]);
 }
 
 #[test]
 fn dm_033_server_with_toolset_name_of_host_is_hidden() {
     check(&[
-        ["want own=1.1 a=1.1", "start own=1, start a=2", "own:starting a:starting |"],
-        ["ready 1", "follow 1", "own:ready=1 a:starting |"],
-        ["ready 2", "follow 2", "own:ready=1 a:ready=2 | a__t"],
+        ["configure own=1.1 a=1.1", "start own=1, start a=2", "own:starting a:starting |"],
+        ["started 1", "watch 1", "own:ready=1 a:starting |"],
+        ["started 2", "watch 2", "own:ready=1 a:ready=2 | a__t"],
     ]);
 }
 
 #[test]
 fn closed_host_starts_nothing() {
     check(&[
-        ["want a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
-        ["ready 1", "follow 1", "a:ready=1 b:starting | a__t"],
-        ["close", "shut 1, abort 2", "a:stopped b:stopped |"],
-        ["ready 2", "shut 2", "a:stopped b:stopped |"],
-        ["want c=1.1", "", "a:stopped b:stopped |"],
+        ["configure a=1.1 b=1.1", "start a=1, start b=2", "a:starting b:starting |"],
+        ["started 1", "watch 1", "a:ready=1 b:starting | a__t"],
+        ["close", "close 1, abort 2", "a:stopped b:stopped |"],
+        ["started 2", "close 2", "a:stopped b:stopped |"],
+        ["configure c=1.1", "", "a:stopped b:stopped |"],
         ["close", "", "a:stopped b:stopped |"],
     ]);
 }
@@ -182,11 +182,11 @@ fn closed_host_starts_nothing() {
 /// Runs the steps with a publication after each; returns the last problems.
 #[track_caller]
 fn problems(steps: &[&str], want: &[&str]) {
-    let mut run = Run::new();
+    let mut run = MachineDriver::new();
     let mut got = Vec::new();
     for (at, step) in steps.iter().enumerate() {
         run.step(step);
-        let routing_table = run.machine.routing_table(UNIX_EPOCH + Duration::from_secs(at as u64 + 1));
+        let routing_table = run.machine.next_routing_table(UNIX_EPOCH + Duration::from_secs(at as u64 + 1));
         got = routing_table.snapshot.problems.iter().map(problem).collect();
     }
     assert_eq!(got, want);
@@ -199,78 +199,88 @@ fn problem(it: &mcp_host_registry::ActiveProblem) -> String {
 
 #[test]
 fn dm_122_dm_124_problems_are_current_and_keep_their_start() {
-    problems(&["want a=1.1", "ready 1"], &[]);
+    problems(&["configure a=1.1", "started 1"], &[]);
     problems(
-        &["want a=1.1 b!", "fail 1"],
+        &["configure a=1.1 b!", "fail 1"],
         &[
             "2 error mcp/server/a/server_error: MCPConnectionError: no start",
             "1 error mcp/server/b/server_error: ConfigError: bad entry",
         ],
     );
     problems(
-        &["want a=1.1", "ready 1", "want a=2.1", "fail 2"],
+        &["configure a=1.1", "started 1", "configure a=2.1", "fail 2"],
         &[
             "4 warning mcp/server/a/server_error: MCPConnectionError: no start; it keeps running with its previous \
             configuration",
         ],
     );
     problems(
-        &["want a=1.1", "ready 1", "lists 1 t,!late", "lists 1 t,!late"],
+        &["configure a=1.1", "started 1", "lists 1 t,!late", "lists 1 t,!late"],
         &["3 warning mcp/server/a/server_error: its tools could not be listed: MCPTimeoutError: !late"],
     );
     // A problem ends with its cause and returns with it.
-    problems(&["want a=1.1", "fail 1", "want a=1.1"], &[]);
-    problems(&["want a!", "want"], &[]);
+    problems(&["configure a=1.1", "fail 1", "configure a=1.1"], &[]);
+    problems(&["configure a!", "configure"], &[]);
     problems(
-        &["want a=1.1", "fail 1", "want a=1.1", "fail 2"],
+        &["configure a=1.1", "fail 1", "configure a=1.1", "fail 2"],
         &["4 error mcp/server/a/server_error: MCPConnectionError: no start"],
     );
-    problems(&["want \u{7}!"], &["1 error mcp/server//server_error: ConfigError: bad entry"]);
+    problems(&["configure \u{7}!"], &["1 error mcp/server//server_error: ConfigError: bad entry"]);
 }
 
 #[test]
 fn unusable_schema_is_a_problem_until_tools_change() {
     let unchecked = "3 warning mcp/server/a/tool_unvalidated/t: arguments of tool `t` of server `a` are passed on \
                      unchecked: its schema is odd";
-    problems(&["want a=1.1", "ready 1", "odd a t", "odd a t", "odd a gone", "odd b t"], &[unchecked]);
-    problems(&["want a=1.1", "ready 1", "odd a t", "lists 1 t"], &[unchecked]);
-    problems(&["want a=1.1", "ready 1", "odd a t", "lists 1 t,u"], &[]);
+    problems(
+        &[
+            "configure a=1.1",
+            "started 1",
+            "unchecked a t",
+            "unchecked a t",
+            "unchecked a gone",
+            "unchecked b t",
+        ],
+        &[unchecked],
+    );
+    problems(&["configure a=1.1", "started 1", "unchecked a t", "lists 1 t"], &[unchecked]);
+    problems(&["configure a=1.1", "started 1", "unchecked a t", "lists 1 t,u"], &[]);
 }
 
 #[test]
 fn invalid_result_is_a_problem_until_a_valid_one() {
     let broken = "3 warning mcp/server/a/tool_result_invalid/t: tool `t` of server `a` does not keep its output \
                   schema: its schema is odd";
-    problems(&["want a=1.1", "ready 1", "broken a t", "broken a t", "broken a gone"], &[broken]);
-    problems(&["want a=1.1", "ready 1", "broken a t", "whole a t", "whole a t"], &[]);
-    problems(&["want a=1.1", "ready 1", "broken a t", "lists 1 t,u"], &[]);
+    problems(&["configure a=1.1", "started 1", "invalid a t", "invalid a t", "invalid a gone"], &[broken]);
+    problems(&["configure a=1.1", "started 1", "invalid a t", "valid a t", "valid a t"], &[]);
+    problems(&["configure a=1.1", "started 1", "invalid a t", "lists 1 t,u"], &[]);
 }
 
 #[test]
 fn dm_066_dm_124_stopped_dialog_is_a_problem_until_resumed_or_ended() {
     let stopped = "2 error llm/p/provider_rejected/d: provider `p` refused a request of dialog `d`: why";
-    problems(&["want a=1.1", "stop d why", "stop d why", "resume e"], &[stopped]);
-    problems(&["want a=1.1", "stop d why", "resume d"], &[]);
-    problems(&["want a=1.1", "stop d why", "over d"], &[]);
+    problems(&["configure a=1.1", "stop d why", "stop d why", "resume e"], &[stopped]);
+    problems(&["configure a=1.1", "stop d why", "resume d"], &[]);
+    problems(&["configure a=1.1", "stop d why", "end d"], &[]);
     // The end of an earlier dialog with the same id.
-    problems(&["want a=1.1", "stop d why 1", "over d 0"], &[stopped]);
+    problems(&["configure a=1.1", "stop d why 1", "end d 0"], &[stopped]);
 }
 
 #[test]
 fn hd_133_failed_spill_is_a_problem_until_one_succeeds() {
     let full =
         "2 warning mcp/spill_failed: large results are cut, because they cannot be written to files: full";
-    problems(&["want a=1.1", "spilled full", "spilled full"], &[full]);
-    problems(&["want a=1.1", "spilled full", "spilled"], &[]);
+    problems(&["configure a=1.1", "spilled full", "spilled full"], &[full]);
+    problems(&["configure a=1.1", "spilled full", "spilled"], &[]);
 }
 
 #[test]
 fn late_events_create_no_generation() {
-    let mut run = Run::new();
-    run.step("want a=1.1");
-    run.step("want a=2.1");
-    run.seen();
-    for step in ["ready 1", "fail 1", "lists 1 x", "die 1", "odd a t"] {
+    let mut run = MachineDriver::new();
+    run.step("configure a=1.1");
+    run.step("configure a=2.1");
+    run.status();
+    for step in ["started 1", "fail 1", "lists 1 x", "disconnect 1", "unchecked a t"] {
         run.step(step);
         assert!(!run.machine.is_changed(), "{step}");
     }
@@ -278,10 +288,10 @@ fn late_events_create_no_generation() {
 
 #[test]
 fn hd_115_unchanged_lists_create_no_generation() {
-    let mut run = Run::new();
+    let mut run = MachineDriver::new();
     for (step, want) in [
-        ("want a=1.1", true),
-        ("ready 1 t", true),
+        ("configure a=1.1", true),
+        ("started 1 t", true),
         ("lists 1 t", false),
         ("lists 1 t,u", true),
         ("lists 1 t,u", false),
@@ -293,7 +303,7 @@ fn hd_115_unchanged_lists_create_no_generation() {
         let actions = run.step(step);
         assert_eq!(run.machine.is_changed(), want, "{step}");
         // The instance is still watched.
-        assert!(!step.starts_with("lists") || actions == "follow 1", "{step}");
-        run.seen();
+        assert!(!step.starts_with("lists") || actions == "watch 1", "{step}");
+        run.status();
     }
 }

@@ -1,7 +1,7 @@
-//! Tasks of servers (long-running calls) with the instances that run them.
+//! The registry of the tasks of servers (long-running calls), with the instances that run them.
 //!
-//! A request about a task is sent to the instance that created the task. An instance that was replaced is closed when
-//! its tasks have ended. The entry of a task expires with the time for which the server keeps the task.
+//! A request about a task is sent to the instance that created the task. An instance that was replaced is closed when its
+//! tasks have ended. The entry of a task expires when the server no longer keeps the task.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -15,114 +15,117 @@ use tokio::time::Instant;
 
 use crate::supervisor::machine::saturating_after;
 
-/// Maximum number of tasks of a host. Later ones replace the oldest.
+/// The maximum number of tasks of a host. A further task replaces the oldest one.
 const MAX_TASKS: usize = 4096;
 
-/// How long a task is held at most.
-const MAX_HOLD: Duration = Duration::from_secs(60 * 60);
+/// The maximum time for which an entry is kept.
+const MAX_TTL: Duration = Duration::from_secs(60 * 60);
 
-/// How long a task is held after its end: the caller may have yet to fetch the result.
-const HOLD_AFTER_END: Duration = Duration::from_secs(60);
+/// The time for which an entry is kept after the end of its task, because the caller may not have the result yet.
+const TTL_AFTER_END: Duration = Duration::from_secs(60);
 
-/// Maximum number of replaced instances that wait for the end of their tasks.
+/// The maximum number of replaced instances that wait for the end of their tasks.
 const MAX_WAITING_INSTANCES: usize = 16;
 
-/// The tasks of all instances. `I` is the type of an instance.
+/// The tasks of all instances. `I` is the type of instances.
 #[derive(Debug)]
-pub(crate) struct HeldTasks<I> {
+pub(crate) struct TaskRegistry<I> {
     /// The oldest first.
-    entries: Mutex<VecDeque<HeldTask<I>>>,
+    entries: Mutex<VecDeque<TaskEntry<I>>>,
+    /// Notified when an entry was removed or expires earlier.
     changed: Notify,
-    waiting: Semaphore,
+    /// Has a permit for each replaced instance that waits for its tasks.
+    waiting_instances: Semaphore,
 }
 
 #[derive(Debug)]
-struct HeldTask<I> {
+struct TaskEntry<I> {
     key: blake3::Hash,
     instance: Weak<I>,
     expires: Instant,
 }
 
-/// Ends the hold of a task when it is dropped.
-pub(crate) struct TaskHold<'a, I> {
-    tasks: &'a HeldTasks<I>,
+/// A guard of an entry, which is removed when the guard is dropped.
+pub(crate) struct TaskEntryGuard<'a, I> {
+    tasks: &'a TaskRegistry<I>,
     instance: Weak<I>,
     key: blake3::Hash,
 }
 
-impl<I> Drop for TaskHold<'_, I> {
+impl<I> Drop for TaskEntryGuard<'_, I> {
     fn drop(&mut self) {
-        let is_own = |it: &HeldTask<I>| it.key == self.key && it.instance.ptr_eq(&self.instance);
+        let is_own = |it: &TaskEntry<I>| it.key == self.key && it.instance.ptr_eq(&self.instance);
         self.tasks.entries.lock().retain(|it| !is_own(it));
         self.tasks.changed.notify_waiters();
     }
 }
 
-impl<I> Default for HeldTasks<I> {
-    fn default() -> HeldTasks<I> {
-        HeldTasks {
+impl<I> Default for TaskRegistry<I> {
+    fn default() -> TaskRegistry<I> {
+        TaskRegistry {
             entries: Mutex::default(),
             changed: Notify::new(),
-            waiting: Semaphore::new(MAX_WAITING_INSTANCES),
+            waiting_instances: Semaphore::new(MAX_WAITING_INSTANCES),
         }
     }
 }
 
-impl<I> HeldTasks<I> {
+impl<I> TaskRegistry<I> {
     /// Adds a task that the instance of a server has created.
     pub(crate) fn add(&self, server: &ServerId, instance: &Arc<I>, task: &Task, now: Instant) {
-        let expires = saturating_after(now, task.ttl.map_or(MAX_HOLD, |it| it.min(MAX_HOLD)));
+        let expires = saturating_after(now, task.ttl.map_or(MAX_TTL, |it| it.min(MAX_TTL)));
         let mut entries = self.entries.lock();
         entries.retain(|it| it.expires > now && it.instance.strong_count() > 0);
         if entries.len() == MAX_TASKS {
             entries.pop_front();
         }
         let instance = Arc::downgrade(instance);
-        entries.push_back(HeldTask { key: key(server, &task.id), instance, expires });
+        entries.push_back(TaskEntry { key: task_key(server, &task.id), instance, expires });
     }
 
-    /// Adds a task like [`HeldTasks::add`], until the result is dropped.
-    pub(crate) fn hold(
+    /// Adds a task like [`TaskRegistry::add`], until the guard is dropped.
+    pub(crate) fn add_guarded(
         &self,
         server: &ServerId,
         instance: &Arc<I>,
         task: &Task,
         now: Instant,
-    ) -> TaskHold<'_, I> {
+    ) -> TaskEntryGuard<'_, I> {
         self.add(server, instance, task, now);
-        TaskHold { tasks: self, instance: Arc::downgrade(instance), key: key(server, &task.id) }
+        TaskEntryGuard { tasks: self, instance: Arc::downgrade(instance), key: task_key(server, &task.id) }
     }
 
-    /// The instance that runs a task, among those that `accepts` selects. If servers repeat an id, the newest one.
+    /// Returns the instance that runs a task, among those that `is_accepted` selects. If several do, because an id was
+    /// repeated, it is the newest one.
     pub(crate) fn find(
         &self,
         server: &ServerId,
         id: &str,
         now: Instant,
-        accepts: impl Fn(&I) -> bool,
+        is_accepted: impl Fn(&I) -> bool,
     ) -> Option<Arc<I>> {
-        let key = key(server, id);
+        let key = task_key(server, id);
         let entries = self.entries.lock();
         let mut newest_first = entries.iter().rev().filter(|it| it.key == key && it.expires > now);
-        newest_first.find_map(|it| it.instance.upgrade().filter(|it| accepts(it)))
+        newest_first.find_map(|it| it.instance.upgrade().filter(|it| is_accepted(it)))
     }
 
-    /// Records that a task has ended. It is held for a short time.
+    /// Records that a task has ended. Its entry is kept for a short time.
     pub(crate) fn record_end(&self, server: &ServerId, id: &str, now: Instant) {
-        let (key, expires) = (key(server, id), saturating_after(now, HOLD_AFTER_END));
+        let (key, expires) = (task_key(server, id), saturating_after(now, TTL_AFTER_END));
         for it in self.entries.lock().iter_mut().filter(|it| it.key == key) {
             it.expires = it.expires.min(expires);
         }
         self.changed.notify_waiters();
     }
 
-    /// Whether the instance has tasks.
-    pub(crate) fn has(&self, instance: &Arc<I>, now: Instant) -> bool {
+    /// Returns whether the instance has tasks.
+    pub(crate) fn has_tasks(&self, instance: &Arc<I>, now: Instant) -> bool {
         self.last_expiry(instance, now).is_some()
     }
 
     /// Waits until the instance has no tasks. Returns at once if too many instances wait. Cancel-safe.
-    pub(crate) async fn ended(&self, instance: &Arc<I>) {
+    pub(crate) async fn wait_until_ended(&self, instance: &Arc<I>) {
         let mut permit = None;
         loop {
             let mut changed = pin!(self.changed.notified());
@@ -130,7 +133,7 @@ impl<I> HeldTasks<I> {
             changed.as_mut().enable();
             let Some(expiry) = self.last_expiry(instance, Instant::now()) else { return };
             if permit.is_none() {
-                permit = self.waiting.try_acquire().ok();
+                permit = self.waiting_instances.try_acquire().ok();
             }
             if permit.is_none() {
                 tracing::warn!(
@@ -145,7 +148,7 @@ impl<I> HeldTasks<I> {
         }
     }
 
-    /// The last expiry of the tasks of an instance.
+    /// Returns the last expiry of the tasks of an instance.
     fn last_expiry(&self, instance: &Arc<I>, now: Instant) -> Option<Instant> {
         let entries = self.entries.lock();
         let own = entries.iter().filter(|it| std::ptr::eq(it.instance.as_ptr(), Arc::as_ptr(instance)));
@@ -153,8 +156,8 @@ impl<I> HeldTasks<I> {
     }
 }
 
-/// A hash, because a server chooses the length of its ids.
-fn key(server: &ServerId, id: &str) -> blake3::Hash {
+/// Returns the key of a task. It is a hash, because a server's ids may be long.
+fn task_key(server: &ServerId, id: &str) -> blake3::Hash {
     // The id of a server contains no line break.
     blake3::hash(format!("{server}\n{id}").as_bytes())
 }
@@ -172,18 +175,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn task_is_held_until_its_end_or_the_end_of_its_time() {
+    async fn entry_expires_with_the_ttl_or_after_the_end_of_its_task() {
         #[track_caller]
         fn check(ttl: &str, ends_after: Option<u64>, wanted_seconds: u64) {
-            let (tasks, instance, start) = (HeldTasks::default(), Arc::new(1), Instant::now());
+            let (tasks, instance, start) = (TaskRegistry::default(), Arc::new(1), Instant::now());
             tasks.add(&server("a"), &instance, &task("1", ttl), start);
             if let Some(seconds) = ends_after {
                 tasks.record_end(&server("b"), "1", start);
                 tasks.record_end(&server("a"), "1", start + Duration::from_secs(seconds));
             }
-            let has_after = |seconds| tasks.has(&instance, start + Duration::from_secs(seconds));
+            let has_after = |seconds| tasks.has_tasks(&instance, start + Duration::from_secs(seconds));
             assert!(has_after(wanted_seconds - 1) && !has_after(wanted_seconds), "{ttl} {ends_after:?}");
-            assert!(!tasks.has(&Arc::new(1), start));
+            assert!(!tasks.has_tasks(&Arc::new(1), start));
         }
         check("30000", None, 30);
         check("30000", Some(10), 30);
@@ -194,7 +197,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn instance_is_found_by_server_and_task() {
-        let (tasks, now) = (HeldTasks::default(), Instant::now());
+        let (tasks, now) = (TaskRegistry::default(), Instant::now());
         let [first, second] = [Arc::new(1), Arc::new(2)];
         tasks.add(&server("a"), &first, &task("x", "1000"), now);
         tasks.add(&server("a"), &second, &task("x", "1000"), now);
@@ -214,15 +217,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn instance_waits_for_its_own_tasks() {
-        let tasks = HeldTasks::default();
+    async fn wait_ends_with_the_tasks_of_the_instance() {
+        let tasks = TaskRegistry::default();
         let [first, second] = [Arc::new(1), Arc::new(2)];
         let start = Instant::now();
         tasks.add(&server("a"), &first, &task("x", "20000"), start);
         tasks.add(&server("a"), &second, &task("y", "90000"), start);
-        let held = tasks.hold(&server("a"), &first, &task("z", "50000"), start);
+        let held = tasks.add_guarded(&server("a"), &first, &task("z", "50000"), start);
         let wait = async {
-            tasks.ended(&first).await;
+            tasks.wait_until_ended(&first).await;
             start.elapsed().as_secs()
         };
         let release = async {
@@ -230,19 +233,19 @@ mod tests {
             drop(held);
         };
         assert_eq!(tokio::join!(wait, release).0, 30);
-        tasks.ended(&second).await;
+        tasks.wait_until_ended(&second).await;
         assert_eq!(start.elapsed().as_secs(), 90);
     }
 
     #[tokio::test(start_paused = true)]
     async fn number_of_waiting_instances_is_bounded() {
-        let (tasks, start) = (HeldTasks::default(), Instant::now());
+        let (tasks, start) = (TaskRegistry::default(), Instant::now());
         let instances: Vec<_> = (0..=MAX_WAITING_INSTANCES).map(Arc::new).collect();
         for instance in &instances {
             tasks.add(&server("a"), instance, &task("x", "9000"), start);
         }
         let waits = instances.iter().map(async |it| {
-            tasks.ended(it).await;
+            tasks.wait_until_ended(it).await;
             start.elapsed().as_secs()
         });
         let mut seconds = Vec::new();
