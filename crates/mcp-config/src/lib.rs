@@ -22,7 +22,7 @@
 //! Ids such as `DM-020` name rules, the promised behaviour; `docs/rules.md` in the repository lists them.
 
 #![forbid(unsafe_code)]
-// An open type states the reason for it.
+// A public type is `#[non_exhaustive]`, or gives a reason in an `#[expect]`.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 #![cfg_attr(
     not(feature = "files"),
@@ -73,7 +73,7 @@ pub mod holodeck {
 pub mod internal {
     pub use crate::resolve::dotenv::parse_editor_env_file;
     pub use crate::syntax::{
-        ChangedPointers, Content, Node, ParsedText, Syntax, difference, parse_as, template, to_json,
+        ChangedPointers, Content, Node, ParsedText, Syntax, find_difference, parse_as, template, to_json,
     };
 }
 

@@ -55,7 +55,7 @@ use crate::profile::rules::{GENERAL_JSON, GENERAL_TOML, GENERAL_YAML, ProfileRul
 use crate::read::fix_plan::SourceTree;
 use crate::read::sort_diagnostics;
 use crate::render::{Colour, MaskedText, ShownValues, render_masked};
-use crate::syntax::{self, ParsedText, Syntax, child};
+use crate::syntax::{self, ParsedText, Syntax, child_pointer};
 
 /// The format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,10 +71,10 @@ pub enum Format {
 
 impl Format {
     fn syntax(self) -> Syntax {
-        self.policy().syntax
+        self.rules().syntax
     }
 
-    fn policy(self) -> &'static ProfileRules {
+    fn rules(self) -> &'static ProfileRules {
         match self {
             Format::Yaml => &GENERAL_YAML,
             Format::Json => &GENERAL_JSON,
@@ -158,7 +158,7 @@ impl Reporter<'_> {
         self.0.error(Code::OutOfRange, &field.location(), message, help);
     }
 
-    /// Adds a warning at a field, likewise.
+    /// Adds a warning at a field, as [`Reporter::error`].
     pub fn warning(&self, field: &impl Spanned, message: impl Into<String>, help: impl Into<String>) {
         self.0.warning(Code::OutOfRange, &field.location(), message, help);
     }
@@ -202,7 +202,7 @@ pub fn read<T: DeserializeOwned>(
     check: impl FnOnce(&T, &Reporter<'_>),
 ) -> Configuration<T> {
     let ParsedText { root, dropped: _, diagnostics, extensions: _ } = syntax::parse_as(text, format.syntax());
-    let context = ReadContext::new(format.policy(), "");
+    let context = ReadContext::new(format.rules(), "");
     diagnostics.into_iter().for_each(|it| context.report(it));
     let value: Option<T> = root.as_ref().and_then(|root| context.read(root, &Location::root(root, &context)));
     if let Some(value) = &value {
@@ -231,12 +231,14 @@ pub fn read<T: DeserializeOwned>(
 
 /// Removes the missing keys that another diagnostic already reports as misspelt.
 fn remove_misspelt(diagnostics: &mut Vec<RawDiagnostic>) {
-    let meant = |it: &RawDiagnostic| match &it.fix {
-        Some(FixIntent::RenameKey(name, _)) => it.pointer.rsplit_once('/').map(|it| child(it.0, name)),
+    let intended_pointer = |it: &RawDiagnostic| match &it.fix {
+        Some(FixIntent::RenameKey(name, _)) => {
+            it.pointer.rsplit_once('/').map(|it| child_pointer(it.0, name))
+        }
         _ => None,
     };
-    let meant: BTreeSet<String> = diagnostics.iter().filter_map(meant).collect();
-    diagnostics.retain(|it| it.code != Code::MissingKey || !meant.contains(&it.pointer));
+    let intended: BTreeSet<String> = diagnostics.iter().filter_map(intended_pointer).collect();
+    diagnostics.retain(|it| it.code != Code::MissingKey || !intended.contains(&it.pointer));
 }
 
 /// Applies the fixes of these diagnostics to the text that they were made from. Diagnostics without a fix are ignored.

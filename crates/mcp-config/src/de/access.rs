@@ -76,7 +76,7 @@ impl<'de> MapAccess<'de> for NameMapAccess<'_> {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ValueError> {
         for member in self.members.by_ref() {
-            if member.key.kind == KeyKind::Scalar && self.context.rules.keys == KeyRule::Text {
+            if member.key.kind == KeyKind::Scalar && self.context.rules.key_rule == KeyRule::Text {
                 self.context.report_bad_key(&self.at, &member.key);
                 continue;
             }

@@ -8,7 +8,7 @@ use crate::de::location::LocationTable;
 use crate::de::{ForeignKey, Location, ValueError, suggest};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, RawDiagnostic, quoted};
 use crate::profile::rules::ProfileRules;
-use crate::syntax::{Key, Member, Syntax, UnspacedKey, child, contains, unspaced_key};
+use crate::syntax::{Key, Member, Syntax, UnspacedKey, child_pointer, pointer_contains, unspaced_key};
 use mcp_host_model::{InvalidServerId, ServerId, Severity, SpecOrigin};
 
 /// The rules for a file, and the diagnostics reported so far.
@@ -159,7 +159,7 @@ impl ReadContext {
             return;
         }
         let pointer = at.pointer(self);
-        diagnostics.retain(|it| it.code.rejects_file() || !contains(&pointer, &it.pointer));
+        diagnostics.retain(|it| it.code.rejects_file() || !pointer_contains(&pointer, &it.pointer));
         self.errors.replace(None);
     }
 
@@ -231,7 +231,7 @@ impl ReadContext {
             let diagnostic =
                 RawDiagnostic::new(Code::UnknownKey, message, at.pointer(self), key.span.clone());
             let help = format!("write `{}: …`, with a space", quoted(name));
-            self.report(diagnostic.severity(self.rules.unknown_key).help(help));
+            self.report(diagnostic.severity(self.rules.unknown_key_severity).help(help));
             return;
         }
         let unused_keys = known
@@ -254,11 +254,11 @@ impl ReadContext {
                 None => "remove it, or check its spelling".to_owned(),
             }
         };
-        let pointer = child(&at.pointer(self), &key.text);
+        let pointer = child_pointer(&at.pointer(self), &key.text);
         let message = format!("unknown key '{}'", quoted(&key.text));
         self.report(
             RawDiagnostic::new(Code::UnknownKey, message, pointer, key.span.clone())
-                .severity(self.rules.unknown_key)
+                .severity(self.rules.unknown_key_severity)
                 .help(help)
                 .fix(suggestion.map(|it| FixIntent::RenameKey(it.0.to_owned(), it.1))),
         );
@@ -267,7 +267,7 @@ impl ReadContext {
     /// Reports a key of another program, unless ignoring it has no effect.
     fn report_foreign_key(&self, at: &Location, key: &Key, other: ForeignKey, members: &[Member]) {
         let name = quoted(&key.text);
-        let pointer = child(&at.pointer(self), &key.text);
+        let pointer = child_pointer(&at.pointer(self), &key.text);
         let report = |help: String, fix| {
             let message = format!("'{name}' is a key of other programs and has no effect here");
             let diagnostic = RawDiagnostic::new(Code::UnknownKey, message, pointer.clone(), key.span.clone());
@@ -288,7 +288,7 @@ impl ReadContext {
     /// Reports a key that is not a string in the map at `at`.
     pub(crate) fn report_bad_key(&self, at: &Location, key: &Key) {
         let message = format!("the key '{}' must be text", quoted(&key.text));
-        let pointer = child(&at.pointer(self), &key.text);
+        let pointer = child_pointer(&at.pointer(self), &key.text);
         self.report(
             RawDiagnostic::new(Code::BadKey, message, pointer, key.span.clone())
                 .help("put the key into quotes")

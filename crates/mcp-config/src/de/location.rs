@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::syntax::{Member, Node, push};
+use crate::syntax::{Member, Node, push_key};
 
 /// The location of a value, or of a missing value.
 ///
@@ -56,13 +56,13 @@ enum PathSegment {
 impl Location {
     /// The location of the document's root.
     pub(crate) fn root(node: &Node, context: &impl AsRef<LocationTable>) -> Location {
-        context.as_ref().push(0, PathSegment::Root, &node.span, &node.highlight_span())
+        context.as_ref().add(0, PathSegment::Root, &node.span, &node.highlight_span())
     }
 
     /// The location of a list item.
     pub(crate) fn item(self, index: usize, node: &Node, context: &impl AsRef<LocationTable>) -> Location {
         let segment = PathSegment::Index(index as u32);
-        context.as_ref().push(self.index, segment, &node.span, &node.highlight_span())
+        context.as_ref().add(self.index, segment, &node.span, &node.highlight_span())
     }
 
     /// The location of a mapping member.
@@ -70,13 +70,13 @@ impl Location {
         let Member { key, value } = member;
         // A key without a value has no value to point at.
         let span = if value.span.is_empty() { &key.span } else { &value.span };
-        context.as_ref().push(self.index, PathSegment::Key(Rc::clone(&key.text)), span, &key.span)
+        context.as_ref().add(self.index, PathSegment::Key(Rc::clone(&key.text)), span, &key.span)
     }
 
     /// The location of the missing key `key`.
     pub(crate) fn missing(self, key: &str, context: &impl AsRef<LocationTable>) -> Location {
         let parent = self.key_span(context);
-        context.as_ref().push(self.index, PathSegment::Key(key.into()), &parent, &parent)
+        context.as_ref().add(self.index, PathSegment::Key(key.into()), &parent, &parent)
     }
 
     /// The location that the missing fields of a struct share; [`Location::missing_field`] selects one.
@@ -86,7 +86,7 @@ impl Location {
         context: &impl AsRef<LocationTable>,
     ) -> Location {
         let parent = self.key_span(context);
-        context.as_ref().push(self.index, PathSegment::MissingFields(fields), &parent, &parent)
+        context.as_ref().add(self.index, PathSegment::MissingFields(fields), &parent, &parent)
     }
 
     /// The location of the missing field with this index.
@@ -127,7 +127,7 @@ impl Location {
         if let (LocationPart::MissingField(number), PathSegment::MissingFields(fields)) =
             (self.part, &entries[self.index as usize].segment)
         {
-            push(&mut pointer, fields[usize::from(number)]);
+            push_key(&mut pointer, fields[usize::from(number)]);
         }
         pointer
     }
@@ -160,7 +160,7 @@ impl LocationTable {
     }
 
     /// Adds a location.
-    fn push(&self, parent: u32, segment: PathSegment, span: &Range<usize>, key: &Range<usize>) -> Location {
+    fn add(&self, parent: u32, segment: PathSegment, span: &Range<usize>, key: &Range<usize>) -> Location {
         let bytes = |range: &Range<usize>| range.start as u32..range.end as u32;
         let mut entries = self.0.borrow_mut();
         entries.push(LocationEntry { parent, segment, span: bytes(span), key: bytes(key) });
@@ -176,8 +176,8 @@ fn push_path(entries: &[LocationEntry], index: u32, pointer: &mut String) {
     }
     push_path(entries, *parent, pointer);
     match segment {
-        PathSegment::Key(key) => push(pointer, key),
-        PathSegment::Index(index) => push(pointer, &index.to_string()),
+        PathSegment::Key(key) => push_key(pointer, key),
+        PathSegment::Index(index) => push_key(pointer, &index.to_string()),
         PathSegment::Root | PathSegment::MissingFields(_) => {}
     }
 }

@@ -20,7 +20,7 @@ impl<'a> NodeDeserializer<'a> {
 
     /// Reads the content by a lax conversion. `None` if the profile has no lax conversions.
     pub(super) fn read_lax<T>(&self, read: fn(&Content) -> Option<T>) -> Option<T> {
-        match self.context.rules.scalars {
+        match self.context.rules.scalar_rule {
             ScalarRule::Exact => None,
             ScalarRule::Lax => read(self.content()),
         }

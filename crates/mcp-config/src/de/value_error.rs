@@ -8,7 +8,7 @@ use serde::de;
 use crate::de::suggest;
 use crate::diagnostic::{Applicability, Code, FixIntent, ScalarKind, quoted, quoted_key};
 use crate::profile::rules::Wording;
-use crate::syntax::{last, segments};
+use crate::syntax::{last_key, pointer_segments};
 
 /// The reason why a value could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -167,7 +167,7 @@ impl ValueError {
             }
             ValueError::OutOfRange => "write a smaller number".to_owned(),
             ValueError::OutsideType(words) => format!("write {words}"),
-            ValueError::Missing => format!("add `{}`", quoted(&last(pointer))),
+            ValueError::Missing => format!("add `{}`", quoted(&last_key(pointer))),
             ValueError::UnsupportedType => {
                 "this is a fault of the program, not of the file: it uses a type that its reader does not support"
                     .to_owned()
@@ -236,7 +236,7 @@ fn word_list(words: &[&str]) -> String {
 
 /// The name of a value in messages: `'args'`, or `item 2 of 'args'`.
 fn value_name(pointer: &str) -> String {
-    let segments: Vec<_> = segments(pointer).collect();
+    let segments: Vec<_> = pointer_segments(pointer).collect();
     match &segments[..] {
         [] => "the file".to_owned(),
         [.., parent, last] if last.bytes().all(|it| it.is_ascii_digit()) => {
@@ -252,7 +252,7 @@ pub(crate) fn dominds_path(pointer: &str) -> String {
     const LISTS: [&str; 5] = ["args", "whitelist", "blacklist", "transform", "mimeTypes"];
     let mut res = String::new();
     let mut parent = String::new();
-    for segment in segments(pointer) {
+    for segment in pointer_segments(pointer) {
         let shown = quoted_key(&parent, &segment);
         if LISTS.contains(&parent.as_str()) && segment.bytes().all(|it| it.is_ascii_digit()) {
             res.push_str(&format!("[{shown}]"));

@@ -3,6 +3,7 @@
 use mcp_host_model::{ErrorKind, Severity};
 use serde::{Serialize, Serializer};
 
+/// Defines [`Code`] by a table: the doc of a code, its name, its number, and its error kind.
 macro_rules! codes {
     ($($(#[doc = $doc:literal])* $name:ident = $number:literal $kind:ident,)*) => {
         /// Identifies the kind of mistake.

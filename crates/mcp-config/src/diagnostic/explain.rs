@@ -9,7 +9,7 @@ impl Code {
     /// The meaning of the code, with an example, as Markdown.
     pub fn explain(self) -> &'static str {
         let mut sections = EXPLANATIONS.split("# MCP").skip(1).map(|it| it.split_once("\n\n"));
-        let own = sections.find_map(|it| it.filter(|(number, _)| self.as_str().ends_with(number)));
-        own.expect("each code has a section").1.trim_end()
+        let section = sections.find_map(|it| it.filter(|(number, _)| self.as_str().ends_with(number)));
+        section.expect("each code has a section").1.trim_end()
     }
 }

@@ -6,12 +6,13 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-/// The starts of the lines of a text.
+/// Finds the line and column of a byte offset.
 pub(crate) struct LineIndex<'a> {
     text: &'a str,
     table: OnceCell<LineTable>,
 }
 
+/// The starts of the lines, and the number of characters before each block of bytes.
 struct LineTable {
     starts: Vec<usize>,
     /// The number of characters before each block; `None` if the text is ASCII.
@@ -52,11 +53,11 @@ impl<'a> LineIndex<'a> {
 
     /// Line and column of a byte offset, from 1. The column counts characters without a byte order mark.
     pub(crate) fn position(&self, offset: usize) -> (usize, usize) {
-        let counted = self.table.get_or_init(|| LineTable::new(self.text));
+        let table = self.table.get_or_init(|| LineTable::new(self.text));
         let offset = floor_char_boundary(self.text, offset);
-        let line = counted.starts.partition_point(|it| *it <= offset);
-        let start = counted.starts[line - 1];
-        (line, counted.chars_before(self.text, offset) - counted.chars_before(self.text, start) + 1)
+        let line = table.starts.partition_point(|it| *it <= offset);
+        let start = table.starts[line - 1];
+        (line, table.chars_before(self.text, offset) - table.chars_before(self.text, start) + 1)
     }
 
     /// The nearest span inside the text, ordered and on character boundaries.

@@ -9,13 +9,13 @@ pub(crate) fn ends_key_name(character: char) -> bool {
 /// A pointer up to the first key that contains the value of a variable or header.
 pub(crate) fn redact_pointer(pointer: &str) -> &str {
     let mut end = 0;
-    let mut names = false;
+    let mut is_below_names = false;
     for key in pointer.split('/').skip(1) {
-        if names && key.contains(ends_key_name) {
+        if is_below_names && key.contains(ends_key_name) {
             return &pointer[..end];
         }
         end += "/".len() + key.len();
-        names = holds_named_values(key);
+        is_below_names = holds_named_values(key);
     }
     pointer
 }

@@ -56,7 +56,7 @@ pub(crate) fn lower_seconds(slot: &NullableField<f64>, context: &ReadContext) ->
     let Some(duration) = checks::duration_from_secs(value) else {
         let message = format!(
             "'{}' must be a finite number greater than zero",
-            crate::syntax::last(&slot.at.pointer(context))
+            crate::syntax::last_key(&slot.at.pointer(context))
         );
         context.error(Code::OutOfRange, &slot.at, message, "write seconds, such as 30");
         return None;
@@ -70,7 +70,7 @@ pub(crate) fn warn_if_milliseconds(value: f64, at: &Location, context: &ReadCont
     if !checks::looks_like_milliseconds(value) {
         return;
     }
-    let key = crate::syntax::last(&at.pointer(context));
+    let key = crate::syntax::last_key(&at.pointer(context));
     let message = format!("'{key}' is in seconds; {value} of them are {}", humanize(value));
     let help = format!("if milliseconds were meant, write `{key}: {}`", value / 1000.0);
     let diagnostic = context.new_diagnostic(Code::SuspiciousUnit, at, message);
@@ -158,7 +158,8 @@ pub(crate) fn warn_without_effect(transport: &str, fields: &[Option<&Location>],
     for at in fields.iter().flatten() {
         context.remove_diagnostics(at);
         let pointer = at.pointer(context);
-        let message = format!("'{}' has no effect with {transport} transport", crate::syntax::last(&pointer));
+        let message =
+            format!("'{}' has no effect with {transport} transport", crate::syntax::last_key(&pointer));
         let diagnostic = context.new_diagnostic(Code::NoEffect, &at.at_key(), message);
         let diagnostic = diagnostic.warning().help("remove it, or choose the transport it belongs to");
         context.report(diagnostic.fix(FixIntent::RemoveMember(pointer, Applicability::Suggested)));
@@ -168,7 +169,7 @@ pub(crate) fn warn_without_effect(transport: &str, fields: &[Option<&Location>],
 /// Warns about a text that looks like a reference but that the rule does not replace.
 pub(crate) fn warn_literal_reference(text: &str, at: &Location, rule: ReferenceRule, context: &ReadContext) {
     if text.contains("${") {
-        warn_literal_parts(&template::split(text, rule), at, rule, context);
+        warn_literal_parts(&template::split_references(text, rule), at, rule, context);
     }
 }
 
@@ -181,7 +182,7 @@ pub(crate) fn warn_literal_parts(
 ) {
     let unclosed = parts.iter().find_map(|part| match part {
         TemplatePart::Text(text) if rule == ReferenceRule::Opencode => {
-            template::unclosed_braces(text.expose())
+            template::find_unclosed_braces(text.expose())
         }
         _ => None,
     });

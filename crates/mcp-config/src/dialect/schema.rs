@@ -83,15 +83,17 @@ fn holodeck_schema(rules: &ProfileRules) -> Value {
 /// Adapts the schema of an item to the rules of a profile.
 fn apply_rules(item: &mut Map<String, Value>, rules: &ProfileRules) {
     if let Some(Value::Array(required)) = item.get_mut("required") {
-        required.extend(rules.required.iter().map(|it| Value::from(*it)));
+        required.extend(rules.required_keys.iter().map(|it| Value::from(*it)));
     }
     let Some(Value::Object(properties)) = item.get_mut("properties") else { return };
     properties.retain(|key, _| !rules.unsupported_keys.contains(&key.as_str()));
-    if let (Some(Value::Object(command)), Some(commands)) = (properties.get_mut("command"), rules.commands) {
+    if let (Some(Value::Object(command)), Some(commands)) =
+        (properties.get_mut("command"), rules.allowed_commands)
+    {
         let words = commands.iter().map(|it| Value::from(*it)).chain([Value::Null]);
         command.insert("enum".to_owned(), words.collect());
     }
-    if let (NameRule::Word, Some(Value::Object(name))) = (rules.names, properties.get_mut("name")) {
+    if let (NameRule::Word, Some(Value::Object(name))) = (rules.name_rule, properties.get_mut("name")) {
         name.insert("pattern".to_owned(), "^[0-9A-Za-z_]+$".into());
     }
     item.insert("allOf".to_owned(), transport_conditions(rules));

@@ -13,7 +13,8 @@ use crate::syntax::entry_edits::{self, InsertPosition, NewEntry, insert, remove,
 use crate::syntax::layout::Layout;
 use crate::syntax::output::OutputValue;
 use crate::syntax::{
-    self, ChangedPointers, Content, Member, Node, Syntax, child, difference, last, parent, to_json,
+    self, ChangedPointers, Content, Member, Node, Syntax, child_pointer, find_difference, last_key,
+    parent_pointer, to_json,
 };
 
 // Reasons of `EditError::UnsupportedLayout`.
@@ -114,7 +115,7 @@ impl<'a> EditableFile<'a> {
                 "another part of it depends on the entry, perhaps through an anchor",
             ));
         };
-        match difference(&self.root, &root, changed) {
+        match find_difference(&self.root, &root, changed) {
             None => Ok(text),
             Some(pointer) => Err(unsupported_layout(&format!("the value at '{pointer}' would change too"))),
         }
@@ -122,7 +123,7 @@ impl<'a> EditableFile<'a> {
 
     /// The member at a pointer.
     fn member(&self, pointer: &str) -> Option<&Member> {
-        self.root.at(parent(pointer)?)?.get(&last(pointer))
+        self.root.at(parent_pointer(pointer)?)?.get(&last_key(pointer))
     }
 
     /// The text with an entry added to the list or map of servers or inputs at a pointer, which is created if missing.
@@ -133,7 +134,7 @@ impl<'a> EditableFile<'a> {
         document: &Document<'_>,
     ) -> Result<String, EditError> {
         if let (Syntax::Toml, NewEntry::Member(name, data)) = (self.syntax, entry) {
-            return self.set(&child(at, name), data);
+            return self.set(&child_pointer(at, name), data);
         }
         if let Some(list) = self.member(at) {
             let (edits, changed) = self.insert_into(at, list, entry)?;
@@ -153,23 +154,23 @@ impl<'a> EditableFile<'a> {
     pub(super) fn set(&self, pointer: &str, value: &OutputValue) -> Result<String, EditError> {
         // The outermost missing value, if the parents are missing too.
         let (mut outermost, mut data) = (pointer, value.clone());
-        while let Some(above) = parent(outermost).filter(|it| self.root.at(it).is_none()) {
-            data = OutputValue::Map(vec![(last(outermost), data)]);
+        while let Some(above) = parent_pointer(outermost).filter(|it| self.root.at(it).is_none()) {
+            data = OutputValue::Map(vec![(last_key(outermost), data)]);
             outermost = above;
         }
-        let above = ok_or_unsupported(parent(outermost), FIELD_LAYOUT)?;
+        let above = ok_or_unsupported(parent_pointer(outermost), FIELD_LAYOUT)?;
         let node = ok_or_unsupported(self.root.at(above), FIELD_LAYOUT)?;
         let replaced = ChangedPointers { old: vec![outermost.to_owned()], new: vec![outermost.to_owned()] };
         if self.syntax == Syntax::Toml {
             return self.verify_text(toml::set(self.layout.text(), pointer, value), FIELD_LAYOUT, &replaced);
         }
-        let key = last(outermost);
+        let key = last_key(outermost);
         if let Some(index) = entry_index(node, &key) {
             let edit = ok_or_unsupported(replace(self.layout, node, index, &data), FIELD_LAYOUT)?;
             return self.apply_verified(&[edit], &replaced);
         }
         if node.members().is_none() && !matches!(node.content(), Content::Null) {
-            return Err(unsupported_layout(&format!("'{}' is not a mapping there", last(above))));
+            return Err(unsupported_layout(&format!("'{}' is not a mapping there", last_key(above))));
         }
         let entry = NewEntry::Member(&key, &data);
         if let (true, Some(member)) = (node.members().is_none_or(<[_]>::is_empty), self.member(above)) {
@@ -188,11 +189,12 @@ impl<'a> EditableFile<'a> {
         let list = match list {
             Some(list) if count > 0 => list,
             Some(node) if !matches!(node.content(), Content::Null | Content::Sequence(_)) => {
-                return Err(unsupported_layout(&format!("'{}' is not a list there", last(pointer))));
+                return Err(unsupported_layout(&format!("'{}' is not a list there", last_key(pointer))));
             }
             Some(_) | None => return self.set(pointer, &OutputValue::List(vec![value.clone()])),
         };
-        let changed = ChangedPointers { old: Vec::new(), new: vec![child(pointer, &count.to_string())] };
+        let changed =
+            ChangedPointers { old: Vec::new(), new: vec![child_pointer(pointer, &count.to_string())] };
         if self.syntax == Syntax::Toml {
             return self.verify_text(
                 toml::append(self.layout.text(), pointer, value),
@@ -210,9 +212,9 @@ impl<'a> EditableFile<'a> {
         if self.syntax == Syntax::Toml {
             return self.verify_text(toml::remove(self.layout.text(), pointer), SHARED_LINES, &changed);
         }
-        let found = parent(pointer).and_then(|above| {
+        let found = parent_pointer(pointer).and_then(|above| {
             let list = self.root.at(above)?;
-            Some((above, list, entry_index(list, &last(pointer))?))
+            Some((above, list, entry_index(list, &last_key(pointer))?))
         });
         let (above, list, index) = ok_or_unsupported(found, "the entry was not found")?;
         let edits = if entry_count(list) > 1 {
@@ -245,11 +247,12 @@ impl<'a> EditableFile<'a> {
         document: &Document<'_>,
     ) -> bool {
         let value = self.root.at(pointer).and_then(to_json).and_then(|it| RawJson::parse(it.into()).ok());
-        let Some((value, at)) = value.and_then(|it| OutputValue::from_json(&it)).zip(parent(pointer)) else {
+        let Some((value, at)) = value.and_then(|it| OutputValue::from_json(&it)).zip(parent_pointer(pointer))
+        else {
             return false;
         };
         let is_list = self.root.at(at).is_some_and(|it| it.items().is_some());
-        let key = last(pointer);
+        let key = last_key(pointer);
         let entry = if is_list { NewEntry::Item(&value) } else { NewEntry::Member(&key, &value) };
         without_value.add_entry(at, entry, document).is_ok_and(|it| it == self.layout.text())
     }
@@ -258,7 +261,7 @@ impl<'a> EditableFile<'a> {
     /// `pointer`.
     pub(super) fn outermost_emptied<'p>(&self, root: &str, pointer: &'p str) -> &'p str {
         let mut res = pointer;
-        while let Some(above) = parent(res).filter(|it| *it != root) {
+        while let Some(above) = parent_pointer(res).filter(|it| *it != root) {
             if self.root.at(above).map_or(0, entry_count) != 1 {
                 break;
             }
@@ -278,8 +281,8 @@ impl<'a> EditableFile<'a> {
         let at = at.to_owned();
         let count = entry_count(value);
         let new = match entry {
-            NewEntry::Member(name, _) => child(&at, name),
-            NewEntry::Item(_) => child(&at, &count.to_string()),
+            NewEntry::Member(name, _) => child_pointer(&at, name),
+            NewEntry::Item(_) => child_pointer(&at, &count.to_string()),
         };
         // A null is replaced by a list or map, so only the whole value can be excluded from the comparison.
         let from_nothing = matches!(value.content(), Content::Null);
@@ -305,7 +308,7 @@ impl<'a> EditableFile<'a> {
         let at_line = self
             .layout
             .next_line(self.layout.last_line_start(&(key.span.start..value.span.end.max(key.span.end))));
-        let mut edits = vec![entry_edits::lines(self.layout, at_line, column + 2, false, entry)];
+        let mut edits = vec![entry_edits::insert_lines(self.layout, at_line, column + 2, false, entry)];
         if !value.span.is_empty() {
             // Removes `[]` or `null` and the blanks before it.
             let before = &self.layout.text()[..value.span.start];
@@ -323,15 +326,15 @@ impl<'a> EditableFile<'a> {
         document: &Document<'_>,
     ) -> Result<String, EditError> {
         let (mut above, mut data) = (at, value);
-        while let Some(next) = parent(above) {
-            data = OutputValue::Map(vec![(last(above), data)]);
+        while let Some(next) = parent_pointer(above) {
+            data = OutputValue::Map(vec![(last_key(above), data)]);
             above = next;
         }
         let text = self.layout.text();
         let end = self.layout.line_end();
         let is_blank = text.trim_start_matches('\u{feff}').trim().is_empty();
         let edit = if self.syntax != Syntax::Yaml {
-            let mut new = data.pretty().join(end);
+            let mut new = data.to_json_lines().join(end);
             if !text[self.root.span.end..].contains('\n') && self.root.members().is_none() {
                 new.push_str(end);
             }
@@ -349,7 +352,7 @@ impl<'a> EditableFile<'a> {
                 Profile::McpJson => Program::of_file_or_unknown(document.name).required_lines,
                 Profile::HoloDeck | Profile::HoloDeck07 | Profile::AcpV1 | Profile::AcpV2 => &[],
             };
-            let lines = required.iter().map(|it| (*it).to_owned()).chain(data.block());
+            let lines = required.iter().map(|it| (*it).to_owned()).chain(data.to_block_lines());
             let mut new: String = lines.map(|it| it + end).collect();
             if !(text.is_empty() || text.ends_with(['\n', '\u{feff}'])) {
                 new.insert_str(0, end);
@@ -364,7 +367,7 @@ impl<'a> EditableFile<'a> {
     fn remove_only_entry(&self, pointer: &str, list: &Node) -> Result<Vec<TextEdit>, EditError> {
         let empty = if list.items().is_some() { "[]" } else { "{}" };
         if entry_edits::is_flow(self.layout, list) {
-            let edit = entry_edits::remove_only(self.layout, list, empty);
+            let edit = entry_edits::remove_only_entry(self.layout, list, empty);
             return Ok(vec![ok_or_unsupported(edit, SHARED_LINES)?]);
         }
         let key = &ok_or_unsupported(self.member(pointer), "its list of servers has no key")?.key;
@@ -372,7 +375,7 @@ impl<'a> EditableFile<'a> {
         let lines = entry_edits::entry_lines(self.layout, list, 0);
         match (colon, lines) {
             (Some(colon), Some(lines)) if colon <= lines.start => {
-                let lines = entry_edits::cut_lines(self.layout, lines);
+                let lines = entry_edits::removed_lines(self.layout, lines);
                 let text = format!(" {empty}");
                 if lines.start == colon {
                     return Ok(vec![TextEdit { span: lines, text }]);

@@ -18,7 +18,7 @@ use crate::edit::inputs::declare_input;
 use crate::read::{Document, Reading, read};
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{ReferenceRule, parse_value};
-use crate::syntax::{Node, child, contains, last, parent};
+use crate::syntax::{Node, child_pointer, last_key, parent_pointer, pointer_contains};
 
 /// A change of one field. `Debug` hides the value, which may be secret.
 #[derive(derive_more::Debug, Clone, PartialEq, Eq)]
@@ -129,7 +129,7 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
     let file = EditableFile::read(document)?;
     let server = file.find_server(name)?.pointer.clone();
     let FieldChange { field, operation } = change;
-    let list = parent(&server).unwrap_or_default();
+    let list = parent_pointer(&server).unwrap_or_default();
     let program = Program::of_servers(document.name, &file.root, list);
     let pointer = field_pointer(&file, &server, change, (document.profile, program))?;
     let (mut unsupported, mut inputs) = (Vec::new(), Vec::new());
@@ -141,7 +141,7 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
             server: name.to_owned(),
             unsupported: &mut unsupported,
         };
-        let is_text_map = parent(&pointer).is_some_and(|it| keys::is_text_map(&last(it)));
+        let is_text_map = parent_pointer(&pointer).is_some_and(|it| keys::is_text_map(&last_key(it)));
         match document.profile {
             Profile::McpJson => {
                 let key = pointer[server.len()..].split('/').nth(1).unwrap_or_default();
@@ -160,11 +160,11 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
     };
     let node = file.root.at(&pointer);
     if let (None, FieldOperation::Set(_) | FieldOperation::SetJson(_)) = (node, operation)
-        && let Some(list) =
-            iter::successors(parent(&pointer), |it| parent(it)).find(|it| file.root.at(it).is_some())
+        && let Some(list) = iter::successors(parent_pointer(&pointer), |it| parent_pointer(it))
+            .find(|it| file.root.at(it).is_some())
         && let Some(items) = file.root.at(list).and_then(Node::items)
     {
-        let (server, field, list, len) = (name.to_owned(), field.clone(), last(list), items.len());
+        let (server, field, list, len) = (name.to_owned(), field.clone(), last_key(list), items.len());
         return Err(EditError::NoSuchItem { server, field, list, len });
     }
     let no_such_field = || EditError::NoSuchField { server: name.to_owned(), field: field.clone() };
@@ -177,7 +177,7 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
             let items = node.and_then(Node::items).ok_or_else(no_such_field)?;
             let OutputValue::Text(item) = write_text(item)? else { return Err(no_such_field()) };
             let index = items.iter().position(|it| it.text() == Some(&item)).ok_or_else(no_such_field)?;
-            vec![file.remove(file.outermost_emptied(&server, &child(&pointer, &index.to_string())))?]
+            vec![file.remove(file.outermost_emptied(&server, &child_pointer(&pointer, &index.to_string())))?]
         }
         FieldOperation::SetJson(json) => {
             let value = ok_or_unsupported(OutputValue::from_json(json), "the value is too deep")?;
@@ -189,7 +189,7 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
         }
         FieldOperation::Set(text) => {
             let value = write_text(text)?;
-            let is_text_map = parent(&pointer).is_some_and(|it| keys::is_text_map(&last(it)));
+            let is_text_map = parent_pointer(&pointer).is_some_and(|it| keys::is_text_map(&last_key(it)));
             let values: Vec<OutputValue> = match value {
                 OutputValue::Text(text) if !is_text_map => {
                     let list = OutputValue::List(vec![OutputValue::text(&text)]);
@@ -238,23 +238,25 @@ fn field_pointer(
     let own_key = if node.get(first).is_some() { Some(first) } else { spelling(node) };
     let of_program = || program.path_of(first).filter(|_| profile == Profile::McpJson);
     let key = own_key.or_else(|| others.into_iter().find_map(spelling)).or_else(of_program).unwrap_or(first);
-    let mut pointer = key.split('/').fold(server.to_owned(), |it, segment| child(&it, segment));
+    let mut pointer = key.split('/').fold(server.to_owned(), |it, segment| child_pointer(&it, segment));
     // opencode: the program and its arguments are one list.
     let command = node.get("command").filter(|it| it.value.items().is_some());
     match (first, operation, command) {
         ("args", FieldOperation::Append(_) | FieldOperation::RemoveItem(_), Some(_)) if own_key.is_none() => {
-            pointer = child(server, "command");
+            pointer = child_pointer(server, "command");
         }
         ("args", _, Some(_)) if own_key.is_none() => {
             return Err(unsupported_layout("the arguments are part of `command` there"));
         }
-        ("command", FieldOperation::Set(_), Some(_)) if rest.is_none() => pointer = child(&pointer, "0"),
+        ("command", FieldOperation::Set(_), Some(_)) if rest.is_none() => {
+            pointer = child_pointer(&pointer, "0")
+        }
         (_, _, _) => {}
     }
     Ok(match rest {
         None => pointer,
-        Some(name) if keys::is_text_map(&last(key)) => child(&pointer, name),
-        Some(path) => path.split('.').fold(pointer, |it, segment| child(&it, segment)),
+        Some(name) if keys::is_text_map(&last_key(key)) => child_pointer(&pointer, name),
+        Some(path) => path.split('.').fold(pointer, |it, segment| child_pointer(&it, segment)),
     })
 }
 
@@ -263,8 +265,10 @@ fn find_new_mistake(before: &Reading, after: &Reading, server: &str) -> Option<S
     let is_known = |it: &Diagnostic| {
         before.diagnostics.iter().any(|old| (old.code, &old.pointer) == (it.code, &it.pointer))
     };
-    let unknown =
-        after.diagnostics.iter().filter(|it| it.code == Code::UnknownKey && contains(server, &it.pointer));
+    let unknown = after
+        .diagnostics
+        .iter()
+        .filter(|it| it.code == Code::UnknownKey && pointer_contains(server, &it.pointer));
     let found = error_diagnostics(after).chain(unknown).find(|it| !is_known(it))?;
     let help = found.help.as_ref().map(|it| format!("; {it}")).unwrap_or_default();
     Some(format!("{found}{help}"))

@@ -3,7 +3,7 @@
 use crate::diagnostic::{Applicability, Code, Diagnostic, RawDiagnostic, apply_edits};
 use crate::profile::rules::ProfileRules;
 use crate::read::{Document, read};
-use crate::syntax::{self, ChangedPointers, Syntax, difference};
+use crate::syntax::{self, ChangedPointers, Syntax, find_difference};
 
 /// The reason why fixes were not applied. If one cannot be applied, none is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,7 +73,7 @@ pub(crate) fn apply_fixes_to_text<'a>(
         return Err(FixError::Unreadable);
     }
     let (Some(old), Some(new)) = (old.root, new.root) else { return Err(FixError::Unreadable) };
-    if let Some(pointer) = difference(&old, &new, &changed) {
+    if let Some(pointer) = find_difference(&old, &new, &changed) {
         return Err(FixError::OtherValueChanged { pointer });
     }
     let new_diagnostics = read(&text);

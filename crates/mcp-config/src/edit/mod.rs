@@ -27,7 +27,7 @@ use crate::edit::server_list::{is_server_list, server_list_pointer};
 use crate::read::{Document, read};
 use crate::syntax::entry_edits::NewEntry;
 use crate::syntax::output::OutputValue;
-use crate::syntax::parent;
+use crate::syntax::parent_pointer;
 
 pub use switch::{Switch, set_enabled};
 
@@ -112,7 +112,7 @@ pub fn remove_server(document: &Document<'_>, name: &str) -> Result<String, Edit
     let may_lack_list = match document.profile {
         Profile::HoloDeck | Profile::HoloDeck07 => true,
         Profile::McpJson => {
-            let list = parent(pointer).unwrap_or_default();
+            let list = parent_pointer(pointer).unwrap_or_default();
             Program::of_servers(document.name, &file.root, list).file_purpose == FilePurpose::Settings
         }
         Profile::Dominds | Profile::AcpV1 | Profile::AcpV2 => false,

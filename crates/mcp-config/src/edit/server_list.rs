@@ -8,7 +8,7 @@ use crate::dialect::editor::programs::DEV_CONTAINER_SERVERS;
 use crate::edit::editable_file::EditableFile;
 use crate::edit::error::EditError;
 use crate::read::Document;
-use crate::syntax::{Content, Node, child, parent};
+use crate::syntax::{Content, Node, child_pointer, parent_pointer};
 
 /// The pointer to the list or map to which a new server is added.
 pub(super) fn server_list_pointer(
@@ -21,7 +21,7 @@ pub(super) fn server_list_pointer(
         return Ok(default);
     }
     // The list or map of the existing servers is preferred, but not one of a project in Claude Code's settings.
-    let existing = file.reading.entries.iter().filter_map(|it| parent(&it.pointer));
+    let existing = file.reading.entries.iter().filter_map(|it| parent_pointer(&it.pointer));
     let existing = existing.filter(|it| !it.is_empty() && !it.starts_with("/projects/"));
     let existing = existing.last().map(str::to_owned);
     pointers.retain(|it| file.root.at(it).is_some());
@@ -38,7 +38,7 @@ pub(super) fn list_pointers(document: &Document<'_>) -> Vec<String> {
             // The keys `mcp` and `extensions` can have another meaning.
             let keys = server_keys().filter(|it| !["mcp", "extensions"].contains(it));
             let mut res = vec![Program::of_file_or_unknown(document.name).servers_pointer()];
-            res.extend(keys.map(|it| child("", it)));
+            res.extend(keys.map(|it| child_pointer("", it)));
             res.extend(["/mcp/servers", DEV_CONTAINER_SERVERS].map(str::to_owned));
             res
         }

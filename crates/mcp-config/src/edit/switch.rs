@@ -13,7 +13,7 @@ use crate::read::{Document, Reading, ServerEntry, read};
 use crate::syntax::commented_entry::{CommentedEntry, comment_out};
 use crate::syntax::entry_edits::{InsertPosition, NewEntry, insert};
 use crate::syntax::output::OutputValue;
-use crate::syntax::{ChangedPointers, Content, Node, child, last, parent};
+use crate::syntax::{ChangedPointers, Content, Node, child_pointer, last_key, parent_pointer};
 
 /// Enables or disables a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,18 +89,18 @@ fn switch_once(document: &Document<'_>, name: &str, switch: Switch) -> Result<St
     match choose_method(&file, document, entry, node, switch)? {
         SwitchMethod::Unchanged => Ok(document.text.to_owned()),
         SwitchMethod::Key(key, value) if file.is_toml() => {
-            file.set(&child(pointer, key.name), &OutputValue::scalar(value))
+            file.set(&child_pointer(pointer, key.name), &OutputValue::scalar(value))
         }
-        SwitchMethod::Key(key, value) => set_key(&file, node, &child(pointer, key.name), value),
+        SwitchMethod::Key(key, value) => set_key(&file, node, &child_pointer(pointer, key.name), value),
         SwitchMethod::AddTo(list) => file.append(list, &OutputValue::text(name)),
         SwitchMethod::RemoveFrom(list) => {
             let items = file.root.at(list).and_then(Node::items).unwrap_or_default();
             let index = items.iter().position(|it| it.text() == Some(name)).unwrap_or_default();
-            file.remove_added(&child(list, &index.to_string()), document)
+            file.remove_added(&child_pointer(list, &index.to_string()), document)
         }
         SwitchMethod::Comment => {
-            let list = parent(pointer).and_then(|it| file.root.at(it));
-            let edits = list.and_then(|it| comment_out(file.layout, it, &last(pointer)));
+            let list = parent_pointer(pointer).and_then(|it| file.root.at(it));
+            let edits = list.and_then(|it| comment_out(file.layout, it, &last_key(pointer)));
             let edits = ok_or_unsupported(edits, SHARED_LINES)?;
             file.apply_verified(&edits, &ChangedPointers { old: vec![pointer.clone()], new: Vec::new() })
         }
@@ -132,7 +132,7 @@ fn choose_method(
         Profile::Dominds => return Ok(set_key_if_needed(ENABLED)),
         Profile::McpJson => {}
     }
-    let list = parent(pointer).unwrap_or_default();
+    let list = parent_pointer(pointer).unwrap_or_default();
     let program = Program::of_servers(document.name, &file.root, list);
     let lists = NameLists::read(&file.root);
     if switch == Switch::On {
@@ -167,7 +167,7 @@ fn choose_method(
 
 /// The text with this value of the key at a pointer, which becomes the first key of the entry if it is missing.
 fn set_key(file: &EditableFile<'_>, node: &Node, pointer: &str, value: bool) -> Result<String, EditError> {
-    let key = last(pointer);
+    let key = last_key(pointer);
     let data = OutputValue::scalar(value);
     let changed = vec![pointer.to_owned()];
     let (edits, old) = match node.get(&key) {
@@ -195,6 +195,6 @@ fn uncomment(
     let list = pointers.iter().find(is_around);
     let list = ok_or_unsupported(list, "the commented-out entry is not among the servers")?;
     let node = ok_or_unsupported(file.root.at(list), "the list of servers was not found")?;
-    let changed = ChangedPointers { old: Vec::new(), new: vec![child(list, name)] };
+    let changed = ChangedPointers { old: Vec::new(), new: vec![child_pointer(list, name)] };
     file.apply_verified(&entry.restore(file.layout, node), &changed)
 }

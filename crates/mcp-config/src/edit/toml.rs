@@ -3,7 +3,7 @@
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
 use crate::syntax::output::OutputValue;
-use crate::syntax::{last, parent, segments};
+use crate::syntax::{last_key, parent_pointer, pointer_segments};
 
 /// Tables down to this depth have a header: the map of servers, and a server.
 const HEADER_DEPTH: usize = 2;
@@ -12,16 +12,16 @@ const HEADER_DEPTH: usize = 2;
 /// pointer is not supported.
 pub(super) fn set(text: &str, pointer: &str, value: &OutputValue) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
-    let (above, key) = (parent(pointer)?, last(pointer));
+    let (above, key) = (parent_pointer(pointer)?, last_key(pointer));
     let mut at = document.as_item_mut();
-    for (depth, segment) in segments(above).enumerate() {
+    for (depth, segment) in pointer_segments(above).enumerate() {
         let is_new = at.as_table_like().is_some_and(|it| !it.contains_key(&segment));
         if is_new {
             at.as_table_like_mut()?.insert(&segment, empty_table(depth + 1));
         }
         at = child_item(at, &segment)?;
     }
-    let depth = segments(pointer).count();
+    let depth = pointer_segments(pointer).count();
     match at {
         Item::Value(Value::Array(array)) => {
             let old = array.get_mut(key.parse().ok()?)?;
@@ -83,9 +83,9 @@ pub(super) fn append(text: &str, pointer: &str, value: &OutputValue) -> Option<S
 /// Removes the member or item at a pointer, with the comments directly above it.
 pub(super) fn remove(text: &str, pointer: &str) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
-    let key = last(pointer);
+    let key = last_key(pointer);
     let mut kept = None;
-    match item_at(&mut document, parent(pointer)?)? {
+    match item_at(&mut document, parent_pointer(pointer)?)? {
         Item::Value(Value::Array(array)) => remove_item(array, key.parse().ok()?)?,
         Item::Value(Value::InlineTable(table)) => {
             let is_on_one_line = !table.to_string().contains('\n');
@@ -220,7 +220,7 @@ fn detached_comments(prefix: &str) -> Option<&str> {
 
 /// The item at a pointer.
 fn item_at<'a>(document: &'a mut DocumentMut, pointer: &str) -> Option<&'a mut Item> {
-    segments(pointer).try_fold(document.as_item_mut(), |item, segment| child_item(item, &segment))
+    pointer_segments(pointer).try_fold(document.as_item_mut(), |item, segment| child_item(item, &segment))
 }
 
 /// The child of an item with this key or index.

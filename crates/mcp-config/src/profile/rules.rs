@@ -1,4 +1,4 @@
-//! The differences between profiles, as data. Code depends on a policy field, never on a profile.
+//! The differences between profiles, as data. Code depends on a field of the rules, never on a profile.
 
 use mcp_host_model::{Profile, Severity};
 
@@ -13,39 +13,39 @@ pub(crate) struct ProfileRules {
     /// The syntax of the file.
     pub(crate) syntax: Syntax,
     /// The severity of an unknown key (HD-038, X-15).
-    pub(crate) unknown_key: Severity,
+    pub(crate) unknown_key_severity: Severity,
     /// Prefixes of keys that are accepted anywhere without a warning.
     pub(crate) private_keys: &'static [&'static str],
     /// The severity of an unsupported YAML tag.
-    pub(crate) unknown_tag: Severity,
+    pub(crate) unknown_tag_severity: Severity,
     /// The allowed keys of a map of names.
-    pub(crate) keys: KeyRule,
+    pub(crate) key_rule: KeyRule,
     /// The scalars that count as a number or a boolean (HD-025 to HD-031).
-    pub(crate) scalars: ScalarRule,
+    pub(crate) scalar_rule: ScalarRule,
     /// The maximum number of tools of an agent, of all types; `None` for the general limit.
     pub(crate) max_tools: Option<usize>,
-    /// The accepted other tool types.
+    /// The accepted tool types other than `mcp`.
     pub(crate) other_types: OtherTypes,
     /// Keys of the serde structs that this profile does not have.
     pub(crate) unsupported_keys: &'static [&'static str],
-    /// Further keys of an item whose absence is an error.
-    pub(crate) required: &'static [&'static str],
-    /// Keys of an item whose absence is a warning.
-    pub(crate) recommended: &'static [&'static str],
+    /// Further required keys of an item.
+    pub(crate) required_keys: &'static [&'static str],
+    /// Keys of an item that are missed with a warning.
+    pub(crate) recommended_keys: &'static [&'static str],
     /// The allowed names of an item.
-    pub(crate) names: NameRule,
+    pub(crate) name_rule: NameRule,
     /// The allowed commands; `None` for any.
-    pub(crate) commands: Option<&'static [&'static str]>,
+    pub(crate) allowed_commands: Option<&'static [&'static str]>,
     /// The allowed URLs.
-    pub(crate) urls: UrlPolicy,
+    pub(crate) url_policy: UrlPolicy,
     /// How fields of another transport are treated (HD-011, HD-037).
     pub(crate) foreign_fields: ForeignRule,
     /// How `${VAR}` is treated.
-    pub(crate) variables: ReferenceRule,
+    pub(crate) reference_rule: ReferenceRule,
     /// Folders of a workspace that contain the configuration file. Relative paths start at their parent.
-    pub(crate) folders: &'static [&'static str],
+    pub(crate) config_folders: &'static [&'static str],
     /// The effect of one error.
-    pub(crate) scope: ErrorScope,
+    pub(crate) error_scope: ErrorScope,
     /// The wording of type errors.
     pub(crate) wording: Wording,
 }
@@ -68,7 +68,7 @@ pub(crate) enum ScalarRule {
     Lax,
 }
 
-/// The accepted other tool types.
+/// The accepted tool types other than `mcp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OtherTypes {
     /// Known types; any other is an error.
@@ -130,63 +130,63 @@ pub(crate) enum Wording {
 const BASE: ProfileRules = ProfileRules {
     profile: Profile::McpJson,
     syntax: Syntax::Yaml,
-    unknown_key: Severity::Warning,
+    unknown_key_severity: Severity::Warning,
     private_keys: &[],
-    unknown_tag: Severity::Error,
-    keys: KeyRule::Text,
-    scalars: ScalarRule::Exact,
+    unknown_tag_severity: Severity::Error,
+    key_rule: KeyRule::Text,
+    scalar_rule: ScalarRule::Exact,
     max_tools: None,
     other_types: OtherTypes::Any,
     unsupported_keys: &[],
-    required: &[],
-    recommended: &[],
-    names: NameRule::Any,
-    commands: None,
-    urls: UrlPolicy::Any,
+    required_keys: &[],
+    recommended_keys: &[],
+    name_rule: NameRule::Any,
+    allowed_commands: None,
+    url_policy: UrlPolicy::Any,
     foreign_fields: ForeignRule::Warn,
-    variables: ReferenceRule::Literal,
-    folders: &[],
-    scope: ErrorScope::File,
+    reference_rule: ReferenceRule::Literal,
+    config_folders: &[],
+    error_scope: ErrorScope::File,
     wording: Wording::Json,
 };
 
 static HOLODECK: ProfileRules = ProfileRules {
     profile: Profile::HoloDeck,
-    unknown_key: Severity::Error,
+    unknown_key_severity: Severity::Error,
     unsupported_keys: &["registry_name", "is_retrieval", "defer_loading"],
-    required: &["server"],
-    recommended: &["description"],
-    commands: Some(&["npx", "uvx", "docker"]),
-    urls: UrlPolicy::Guarded,
+    required_keys: &["server"],
+    recommended_keys: &["description"],
+    allowed_commands: Some(&["npx", "uvx", "docker"]),
+    url_policy: UrlPolicy::Guarded,
     foreign_fields: ForeignRule::Exclusive,
-    variables: ReferenceRule::ExpandWithFolder,
+    reference_rule: ReferenceRule::ExpandWithFolder,
     wording: Wording::Plain,
     ..BASE
 };
 
 static HOLODECK_07: ProfileRules = ProfileRules {
     profile: Profile::HoloDeck07,
-    unknown_key: Severity::Error,
-    scalars: ScalarRule::Lax,
+    unknown_key_severity: Severity::Error,
+    scalar_rule: ScalarRule::Lax,
     max_tools: Some(50),
     other_types: OtherTypes::Known,
     unsupported_keys: &["server", "envFile"],
-    required: &["description"],
-    names: NameRule::Word,
-    commands: Some(&["npx", "node", "uvx", "docker"]),
-    urls: UrlPolicy::Guarded,
+    required_keys: &["description"],
+    name_rule: NameRule::Word,
+    allowed_commands: Some(&["npx", "node", "uvx", "docker"]),
+    url_policy: UrlPolicy::Guarded,
     foreign_fields: ForeignRule::Accept,
-    variables: ReferenceRule::Expand,
+    reference_rule: ReferenceRule::Expand,
     wording: Wording::Plain,
     ..BASE
 };
 
 static DOMINDS: ProfileRules = ProfileRules {
     profile: Profile::Dominds,
-    unknown_tag: Severity::Warning,
-    keys: KeyRule::AnyScalar,
-    folders: &[".minds"],
-    scope: ErrorScope::Server,
+    unknown_tag_severity: Severity::Warning,
+    key_rule: KeyRule::AnyScalar,
+    config_folders: &[".minds"],
+    error_scope: ErrorScope::Server,
     wording: Wording::Dominds,
     ..BASE
 };
@@ -206,8 +206,8 @@ static MCP_JSON: ProfileRules = ProfileRules {
     profile: Profile::McpJson,
     syntax: Syntax::JsonWithComments,
     private_keys: &["_", "x-", "$", "//"],
-    variables: ReferenceRule::Editor,
-    folders: &[
+    reference_rule: ReferenceRule::Editor,
+    config_folders: &[
         ".vscode",
         ".cursor",
         ".gemini",
@@ -219,12 +219,13 @@ static MCP_JSON: ProfileRules = ProfileRules {
         ".claude",
         ".amazonq",
     ],
-    scope: ErrorScope::Server,
+    error_scope: ErrorScope::Server,
     ..BASE
 };
 
 /// Configurations that have nothing to do with MCP.
-const GENERAL: ProfileRules = ProfileRules { unknown_key: Severity::Error, wording: Wording::Plain, ..BASE };
+const GENERAL: ProfileRules =
+    ProfileRules { unknown_key_severity: Severity::Error, wording: Wording::Plain, ..BASE };
 pub(crate) static GENERAL_YAML: ProfileRules = GENERAL;
 pub(crate) static GENERAL_JSON: ProfileRules =
     ProfileRules { syntax: Syntax::JsonWithComments, wording: Wording::Json, ..GENERAL };

@@ -6,7 +6,7 @@ use crate::diagnostic::{Applicability, Fix, FixIntent, RawDiagnostic, ScalarKind
 use crate::syntax::entry_edits::{self, InsertPosition, NewEntry};
 use crate::syntax::layout::Layout;
 use crate::syntax::output::OutputValue;
-use crate::syntax::{Node, Syntax, child, last, parent};
+use crate::syntax::{Node, Syntax, child_pointer, last_key, parent_pointer};
 
 /// The text of a file with its syntax and its tree.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,7 @@ impl<'a> SourceTree<'a> {
         let fix = |title: String, applicability, edits, changed| Fix { title, applicability, edits, changed };
         let res = match diagnostic.fix.as_ref()? {
             FixIntent::RenameKey(word, applicability) => {
-                let new = child(parent(pointer)?, word);
+                let new = child_pointer(parent_pointer(pointer)?, word);
                 fix(
                     format!("write `{word}`"),
                     *applicability,
@@ -69,8 +69,8 @@ impl<'a> SourceTree<'a> {
                 return None;
             }
             FixIntent::RemoveMember(pointer, applicability) => {
-                let mapping = self.node(parent(pointer)?)?;
-                let key = last(pointer);
+                let mapping = self.node(parent_pointer(pointer)?)?;
+                let key = last_key(pointer);
                 let index = mapping.members()?.iter().position(|it| *it.key.text == *key)?;
                 let edits = entry_edits::remove(Layout::new(self.text), mapping, index)?;
                 fix(
@@ -101,7 +101,7 @@ impl<'a> SourceTree<'a> {
                         Some(edit) => TextEdit { span: edit.span, text: edit.text + &next.text },
                     });
                 }
-                let new = members.iter().map(|it| child(at, it.0)).collect();
+                let new = members.iter().map(|it| child_pointer(at, it.0)).collect();
                 fix(format!("add {}", names.join(" and ")), *applicability, vec![edit?], [Vec::new(), new])
             }
         };

@@ -21,7 +21,7 @@ use crate::dialect::{unsupported as dominds, unsupported as editor, unsupported 
 use crate::profile::rules::{ErrorScope, ProfileRules};
 #[cfg(feature = "files")]
 use crate::resolve::context::ResolveError;
-use crate::syntax::{self, Node, ParsedText, Syntax, contains};
+use crate::syntax::{self, Node, ParsedText, Syntax, pointer_contains};
 use fix_plan::SourceTree;
 use positions::ValuePositions;
 
@@ -170,8 +170,11 @@ fn read_parsed(
     }
     let ParsedText { root, dropped: _, diagnostics, extensions } = parsed;
     for diagnostic in diagnostics {
-        let severity =
-            if diagnostic.code == Code::UnknownTag { rules.unknown_tag } else { diagnostic.severity };
+        let severity = if diagnostic.code == Code::UnknownTag {
+            rules.unknown_tag_severity
+        } else {
+            diagnostic.severity
+        };
         context.report(diagnostic.severity(severity));
     }
     if root.is_some() && document.profile == Profile::McpJson {
@@ -180,7 +183,7 @@ fn read_parsed(
     let entries = root.as_ref().map(|root| read_entries(root, &context)).unwrap_or_default();
     if let Some(first) = entries.get(MAX_SERVERS) {
         let message = format!("the file has more than {MAX_SERVERS} servers");
-        let parent = syntax::parent(&first.pointer).unwrap_or_default();
+        let parent = syntax::parent_pointer(&first.pointer).unwrap_or_default();
         let span = first.span.clone();
         context.report(RawDiagnostic::new(Code::TooLarge, message, parent, span).help("split the file"));
     }
@@ -202,7 +205,7 @@ fn build_reading(read: Vec<ReadEntry>, context: ReadContext, source: SourceTree<
     };
     // The entry that contains the pointer.
     let find_owner = |pointer: &str| {
-        let mut ancestors = std::iter::successors(Some(pointer), |it| syntax::parent(it));
+        let mut ancestors = std::iter::successors(Some(pointer), |it| syntax::parent_pointer(it));
         ancestors.find_map(|it| owners.get(it).copied())
     };
     let mut refused = false;
@@ -211,7 +214,8 @@ fn build_reading(read: Vec<ReadEntry>, context: ReadContext, source: SourceTree<
     for diagnostic in raw {
         let owner = find_owner(&diagnostic.pointer);
         if diagnostic.severity == Severity::Error {
-            refused |= rules.scope == ErrorScope::File || owner.is_none() || diagnostic.code.rejects_file();
+            refused |=
+                rules.error_scope == ErrorScope::File || owner.is_none() || diagnostic.code.rejects_file();
             if let Some(owner) = owner {
                 has_error[owner] = true;
             }
@@ -245,7 +249,7 @@ impl Reading {
     #[cfg(feature = "files")]
     pub fn diagnose(&self, error: &ResolveError) -> Diagnostic {
         let position = self.positions.nearest(&error.pointer, &self.servers);
-        let server = self.entries.iter().find(|entry| contains(&entry.pointer, &error.pointer));
+        let server = self.entries.iter().find(|entry| pointer_contains(&entry.pointer, &error.pointer));
         Diagnostic {
             severity: Severity::Error,
             code: error.code,

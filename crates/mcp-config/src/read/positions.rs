@@ -40,7 +40,7 @@ impl ValuePositions {
     /// pointer outside of the servers.
     pub(crate) fn nearest(&self, pointer: &str, servers: &[ServerSpec]) -> SourcePosition {
         let positions = self.positions.get_or_init(|| self.compute(servers));
-        let mut ancestors = std::iter::successors(Some(pointer), |it| syntax::parent(it));
+        let mut ancestors = std::iter::successors(Some(pointer), |it| syntax::parent_pointer(it));
         let found = ancestors.find_map(|it| positions.get(it));
         found.cloned().unwrap_or(SourcePosition { span: 0..0, line: 1, column: 1 })
     }
@@ -64,7 +64,7 @@ impl ValuePositions {
 fn find_node<'a>(root: &'a Node, pointer: &str, context: &ReadContext) -> Option<(&'a Node, Location)> {
     let mut node = root;
     let mut at = Location::root(root, context);
-    for segment in syntax::segments(pointer) {
+    for segment in syntax::pointer_segments(pointer) {
         if let Some(member) = node.get(&segment) {
             at = at.member(member, context);
             node = &member.value;

@@ -15,7 +15,7 @@ pub fn render_github(checked: &[CheckedFile<'_>]) -> String {
         match outcome {
             CheckOutcome::Read { text, diagnostics } => {
                 let lines = LineIndex::new(text);
-                diagnostics.iter().for_each(|it| res.push_str(&command(name, &lines, it)));
+                diagnostics.iter().for_each(|it| res.push_str(&workflow_command(name, &lines, it)));
             }
             CheckOutcome::Unreadable { message, help } => {
                 let message = with_help(message, *help);
@@ -30,7 +30,8 @@ pub fn render_github(checked: &[CheckedFile<'_>]) -> String {
     res
 }
 
-fn command(name: &str, lines: &LineIndex<'_>, diagnostic: &Diagnostic) -> String {
+/// The workflow command for a diagnostic.
+fn workflow_command(name: &str, lines: &LineIndex<'_>, diagnostic: &Diagnostic) -> String {
     let Diagnostic { severity, code, kind, message, span, line, column, help, .. } = diagnostic;
     let word = match severity {
         Severity::Error => "error",

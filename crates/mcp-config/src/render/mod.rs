@@ -41,7 +41,7 @@ pub fn render(name: &str, text: &str, diagnostics: &[Diagnostic], colour: Colour
     render_masked(name, text, MaskedText::new(&printable(name), text), diagnostics, colour)
 }
 
-/// Renders with these values masked.
+/// Renders diagnostics with the lines of a masked text.
 pub(crate) fn render_masked(
     name: &str,
     text: &str,
@@ -55,10 +55,10 @@ pub(crate) fn render_masked(
     };
     let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(120);
     let lines = LineIndex::new(text);
-    let mut page = FileRenderer { name: printable(name), lines, masked, bytes_left: MAX_DRAWN_BYTES };
+    let mut file = FileRenderer { name: printable(name), lines, masked, bytes_left: MAX_DRAWN_BYTES };
     let mut res = String::new();
     for diagnostic in diagnostics {
-        res.push_str(&page.render_diagnostic(diagnostic, &renderer));
+        res.push_str(&file.render_diagnostic(diagnostic, &renderer));
         res.push_str("\n\n");
     }
     res
@@ -81,10 +81,10 @@ impl FileRenderer<'_> {
             Severity::Info => Level::INFO,
         };
         let title = level.primary_title(printable(&diagnostic.to_string())).id(diagnostic.code.as_str());
-        let drawn = self.snippet(diagnostic);
+        let drawn = self.build_snippet(diagnostic);
         let patch = diagnostic.fix.as_ref().filter(|_| drawn.is_some()).and_then(|fix| {
             let title = printable(diagnostic.help.as_deref().unwrap_or(fix.title()));
-            self.patch(title, fix.edits())
+            self.build_patch(title, fix.edits())
         });
         let group = match drawn {
             Some((snippet, notes)) => Group::with_title(title).element(snippet).elements(notes),
@@ -101,7 +101,7 @@ impl FileRenderer<'_> {
 
     /// The source lines of a diagnostic with its labels, and notes for distant labels. `None` if nothing can be drawn,
     /// or the limit is reached.
-    fn snippet<'b>(
+    fn build_snippet<'b>(
         &mut self,
         diagnostic: &Diagnostic,
     ) -> Option<(Snippet<'b, Annotation<'b>>, Vec<Message<'b>>)> {
@@ -136,7 +136,7 @@ impl FileRenderer<'_> {
     }
 
     /// The changed lines of a fix; `None` if it replaces a masked value, or if the limit is reached.
-    fn patch<'b>(&mut self, title: String, edits: &[TextEdit]) -> Option<Group<'b>> {
+    fn build_patch<'b>(&mut self, title: String, edits: &[TextEdit]) -> Option<Group<'b>> {
         let masked = &self.masked;
         if edits.iter().any(|it| !it.text.is_empty() && masked.hides(&it.span)) {
             return None;
@@ -146,8 +146,8 @@ impl FileRenderer<'_> {
         let end = patches.iter().map(|it| it.0.end).max().unwrap_or_default();
         let window = masked.window(start..end);
         self.bytes_left = self.bytes_left.checked_sub(window.text.len())?;
-        let patches = patches.into_iter().map(|(place, text)| {
-            Patch::new(place.start - window.bytes.start..place.end - window.bytes.start, text)
+        let patches = patches.into_iter().map(|(span, text)| {
+            Patch::new(span.start - window.bytes.start..span.end - window.bytes.start, text)
         });
         let patches: Vec<_> = patches.collect();
         let snippet = Snippet::source(window.text.to_owned()).path(self.name.clone()).line_start(window.line);
@@ -158,12 +158,12 @@ impl FileRenderer<'_> {
 /// An edit of the masked text. Inserted whole lines are attached to the end of the line before, because the renderer
 /// needs one.
 fn masked_edit(masked: &MaskedText, edit: &TextEdit) -> (Range<usize>, String) {
-    let place = masked.map_span(&edit.span);
+    let span = masked.map_span(&edit.span);
     let text = edit.text.replace('\r', "");
     match text.strip_suffix('\n') {
-        Some(lines) if place.is_empty() && masked.begins_line(place.start) => {
-            (place.start - 1..place.start - 1, format!("\n{lines}"))
+        Some(lines) if span.is_empty() && masked.begins_line(span.start) => {
+            (span.start - 1..span.start - 1, format!("\n{lines}"))
         }
-        Some(_) | None => (place, text),
+        Some(_) | None => (span, text),
     }
 }

@@ -51,11 +51,11 @@ pub fn render_sarif(program: &SarifTool<'_>, checked: &[CheckedFile<'_>]) -> Val
     let codes: Vec<Code> = codes.into_iter().collect();
     for CheckedFile { name, outcome } in checked {
         if let CheckOutcome::Read { text, diagnostics } = outcome {
-            let place = SarifFile { name, lines: LineIndex::new(text) };
-            results.extend(diagnostics.iter().map(|it| result(it, &place, &codes)));
+            let file = SarifFile { name, lines: LineIndex::new(text) };
+            results.extend(diagnostics.iter().map(|it| sarif_result(it, &file, &codes)));
         }
     }
-    let whole = notifications.is_empty();
+    let is_complete = notifications.is_empty();
     json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -63,17 +63,17 @@ pub fn render_sarif(program: &SarifTool<'_>, checked: &[CheckedFile<'_>]) -> Val
             "tool": { "driver": {
                 "name": program.name,
                 "semanticVersion": program.version,
-                "rules": codes.into_iter().map(rule).collect::<Vec<_>>(),
+                "rules": codes.into_iter().map(sarif_rule).collect::<Vec<_>>(),
             } },
             "columnKind": "unicodeCodePoints",
-            "invocations": [{ "executionSuccessful": whole, "toolExecutionNotifications": notifications }],
+            "invocations": [{ "executionSuccessful": is_complete, "toolExecutionNotifications": notifications }],
             "results": results,
         }],
     })
 }
 
 /// A SARIF rule for a diagnostic code.
-fn rule(code: Code) -> Value {
+fn sarif_rule(code: Code) -> Value {
     let explanation = code.explain();
     let first = explanation.split("\n\n").next().unwrap_or_default();
     let short = first.split_inclusive(". ").next().unwrap_or_default().trim();
@@ -83,11 +83,12 @@ fn rule(code: Code) -> Value {
         "shortDescription": { "text": short },
         "fullDescription": { "text": first },
         "help": { "text": explanation, "markdown": explanation },
-        "defaultConfiguration": { "level": level(code.severity()) },
+        "defaultConfiguration": { "level": sarif_level(code.severity()) },
     })
 }
 
-fn level(severity: Severity) -> &'static str {
+/// The SARIF level of a severity.
+fn sarif_level(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -109,15 +110,15 @@ impl SarifFile<'_> {
         json!({ "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column })
     }
 
-    fn physical(&self, span: &std::ops::Range<usize>) -> Value {
+    fn physical_location(&self, span: &std::ops::Range<usize>) -> Value {
         json!({ "artifactLocation": artifact_location(self.name), "region": self.region(span) })
     }
 }
 
 /// A SARIF result for a diagnostic.
-fn result(diagnostic: &Diagnostic, place: &SarifFile<'_>, codes: &[Code]) -> Value {
+fn sarif_result(diagnostic: &Diagnostic, file: &SarifFile<'_>, codes: &[Code]) -> Value {
     let Diagnostic { severity, code, pointer, span, labels, help, server, fix, .. } = diagnostic;
-    let mut location = json!({ "physicalLocation": place.physical(span) });
+    let mut location = json!({ "physicalLocation": file.physical_location(span) });
     let mut logical = json!({ "fullyQualifiedName": printable(pointer), "kind": "member" });
     if let Some(server) = server {
         logical["name"] = printable(server).into();
@@ -129,7 +130,7 @@ fn result(diagnostic: &Diagnostic, place: &SarifFile<'_>, codes: &[Code]) -> Val
         .map(|(index, it)| {
             json!({
                 "id": index + 1,
-                "physicalLocation": place.physical(&it.span),
+                "physicalLocation": file.physical_location(&it.span),
                 "message": { "text": printable(&it.text) },
             })
         })
@@ -137,7 +138,7 @@ fn result(diagnostic: &Diagnostic, place: &SarifFile<'_>, codes: &[Code]) -> Val
     let mut res = json!({
         "ruleId": code.as_str(),
         "ruleIndex": codes.binary_search(code).ok(),
-        "level": level(*severity),
+        "level": sarif_level(*severity),
         "message": sarif_message(&diagnostic.to_string(), help.as_deref()),
         "locations": [location],
         "partialFingerprints": { "place/v1": format!("{code}:{}", printable(pointer)) },
@@ -146,20 +147,21 @@ fn result(diagnostic: &Diagnostic, place: &SarifFile<'_>, codes: &[Code]) -> Val
         res["relatedLocations"] = related.into();
     }
     if let Some(fix) = fix {
-        res["fixes"] = json!([sarif_fix(fix, place)]);
+        res["fixes"] = json!([sarif_fix(fix, file)]);
     }
     res
 }
 
-fn sarif_fix(fix: &Fix, place: &SarifFile<'_>) -> Value {
+/// A SARIF fix.
+fn sarif_fix(fix: &Fix, file: &SarifFile<'_>) -> Value {
     let replacement = |it: &crate::diagnostic::TextEdit| {
-        let deleted = place.region(&it.span);
+        let deleted = file.region(&it.span);
         json!({ "deletedRegion": deleted, "insertedContent": { "text": it.text } })
     };
     json!({
         "description": { "text": printable(fix.title()) },
         "artifactChanges": [{
-            "artifactLocation": artifact_location(place.name),
+            "artifactLocation": artifact_location(file.name),
             "replacements": fix.edits().iter().map(replacement).collect::<Vec<_>>(),
         }],
     })
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_a_uri() {
+    fn path_becomes_a_uri() {
         check(".minds/mcp.yaml", ".minds/mcp.yaml");
         check("/w/a b#1.yaml", "file:///w/a%20b%231.yaml");
         check("c:x", "c%3Ax");

@@ -12,17 +12,17 @@ use mcp_host_model::Secret;
 /// The variables of a `.env` file, in file order. Of a repeated name, the last value counts (HD-057).
 pub fn parse_env_file(text: &str) -> Vec<(String, Secret)> {
     let mut res: Vec<(String, Secret)> = Vec::new();
-    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut positions: HashMap<&str, usize> = HashMap::new();
     for line in text.trim_start_matches('\u{feff}').lines().map(str::trim) {
         let Some((name, value)) = line.split_once('=').filter(|_| !line.starts_with('#')) else { continue };
         let (name, value) = (name.trim(), value.trim());
         if name.is_empty() || name.contains('\0') || value.contains('\0') {
             continue;
         }
-        match places.entry(name) {
-            Entry::Occupied(place) => res[*place.get()].1 = Secret::new(value),
-            Entry::Vacant(place) => {
-                place.insert(res.len());
+        match positions.entry(name) {
+            Entry::Occupied(position) => res[*position.get()].1 = Secret::new(value),
+            Entry::Vacant(position) => {
+                position.insert(res.len());
                 res.push((name.to_owned(), Secret::new(value)));
             }
         }
@@ -41,6 +41,7 @@ pub fn parse_editor_env_file(text: &str) -> Vec<(String, Secret)> {
     unquoted.filter(|it| !it.0.is_empty()).collect()
 }
 
+/// The value without quotes, or without the comment after it.
 fn unquote(value: &str) -> String {
     for quote in ['"', '\'', '`'] {
         let Some((inner, rest)) = value.strip_prefix(quote).and_then(|it| it.rsplit_once(quote)) else {

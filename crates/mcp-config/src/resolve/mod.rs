@@ -17,7 +17,7 @@ use mcp_host_model::{
 use crate::diagnostic::{CheckError, Code};
 use crate::dialect::checks;
 use crate::dialect::lowering::{self, CONFIG_VARIABLE};
-use crate::syntax::child;
+use crate::syntax::child_pointer;
 use crate::syntax::template::ReferenceRule;
 use context::{ResolveContext, ResolveError};
 use values::Resolver;
@@ -60,15 +60,15 @@ impl std::error::Error for ResolveErrors {}
 pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<ResolvedServer, ResolveErrors> {
     let mut resolver = Resolver::new(spec, context);
     let mut resolved = spec.clone();
-    resolver.texts(&mut resolved);
-    let config = spec.config.as_ref().and_then(|it| config(it, &mut resolver));
+    resolver.resolve_texts(&mut resolved);
+    let config = spec.config.as_ref().and_then(|it| resolve_config(it, &mut resolver));
     let endpoint = match &spec.transport {
-        TransportSpec::Stdio(it) => stdio(it, config.as_ref(), &mut resolver, context),
-        TransportSpec::Sse(it) => url(it, TransportKind::Sse, &mut resolver).map(Endpoint::Sse),
+        TransportSpec::Stdio(it) => resolve_stdio(it, config.as_ref(), &mut resolver, context),
+        TransportSpec::Sse(it) => resolve_url(it, TransportKind::Sse, &mut resolver).map(Endpoint::Sse),
         TransportSpec::WebSocket(it) => {
-            url(it, TransportKind::WebSocket, &mut resolver).map(Endpoint::WebSocket)
+            resolve_url(it, TransportKind::WebSocket, &mut resolver).map(Endpoint::WebSocket)
         }
-        TransportSpec::Http(it) => url(it, TransportKind::Http, &mut resolver).map(Endpoint::Http),
+        TransportSpec::Http(it) => resolve_url(it, TransportKind::Http, &mut resolver).map(Endpoint::Http),
     };
     match endpoint {
         Some(endpoint) if resolver.errors.is_empty() => {
@@ -78,7 +78,8 @@ pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<Resolv
     }
 }
 
-fn config(config: &Passthrough, resolver: &mut Resolver<'_>) -> Option<Secret> {
+/// Resolves the configuration for the server; `None` if it is empty.
+fn resolve_config(config: &Passthrough, resolver: &mut Resolver<'_>) -> Option<Secret> {
     let text = match config {
         Passthrough::Literal(json) => json.as_str().to_owned(),
         Passthrough::Template(json) => {
@@ -89,53 +90,55 @@ fn config(config: &Passthrough, resolver: &mut Resolver<'_>) -> Option<Secret> {
     (text != "{}").then(|| Secret::new(text))
 }
 
-fn stdio(
+/// Resolves a child process. `None` if there are errors, which are in the resolver.
+fn resolve_stdio(
     spec: &StdioSpec,
     config: Option<&Secret>,
     resolver: &mut Resolver<'_>,
     context: &ResolveContext<'_>,
 ) -> Option<Endpoint> {
     let StdioSpec { command, args, env, env_file, inherit, cwd, encoding, .. } = spec;
-    let before = resolver.errors.len();
+    let errors_before = resolver.errors.len();
     let mut arguments = Vec::new();
     for (index, value) in args.iter().enumerate() {
         let pointer = match index.checked_sub(resolver.origin.implied_args) {
             Some(index) => resolver.pointer(&["args", &index.to_string()]),
             None => resolver.pointer(&["server"]),
         };
-        arguments.extend(resolver.checked_value(value, &pointer, "args", checks::check_argument));
+        arguments.extend(resolver.resolve_checked_value(value, &pointer, "args", checks::check_argument));
     }
     let mut variables = Vec::new();
     if let Some(value) = env_file {
         let pointer = resolver.pointer(&[resolver.env_file_key]);
-        if let Some(path) = resolver.value(value, &pointer, "envFile") {
+        if let Some(path) = resolver.resolve_value(value, &pointer, "envFile") {
             variables = read_env_file(path.expose(), &pointer, resolver, context);
         }
     }
     for (name, value) in env {
         let pointer = resolver.pointer(&["env", name]);
-        let value = resolver.checked_value(value, &pointer, &format!("env.{name}"), checks::check_env_value);
+        let value =
+            resolver.resolve_checked_value(value, &pointer, &format!("env.{name}"), checks::check_env_value);
         variables.extend(value.map(|it| (name.clone(), it)));
     }
     variables.extend(config.map(|it| (CONFIG_VARIABLE.to_owned(), it.clone())));
     let pointer = resolver.pointer(&["encoding"]);
-    let encoding = resolver.text(encoding, &pointer);
+    let encoding = resolver.resolve_text(encoding, &pointer);
     if let Err(error) = checks::check_encoding(&encoding) {
-        resolver.report_check(error, &pointer);
+        resolver.report_check_error(error, &pointer);
     }
     let command = {
         let pointer = resolver.pointer(&["command"]);
-        resolver.text(command, &pointer)
+        resolver.resolve_text(command, &pointer)
     };
     let cwd = cwd.as_ref().map(|it| {
         let pointer = resolver.pointer(&["cwd"]);
-        resolver.workspace().join(resolver.text(it, &pointer))
+        resolver.workspace().join(resolver.resolve_text(it, &pointer))
     });
-    (resolver.errors.len() == before).then(|| {
+    (resolver.errors.len() == errors_before).then(|| {
         Endpoint::Stdio({
             let mut endpoint = StdioEndpoint::new(command);
             endpoint.args = arguments;
-            endpoint.env = last_of_each(variables);
+            endpoint.env = keep_last_values(variables);
             endpoint.inherit = *inherit;
             endpoint.cwd = cwd;
             endpoint.encoding = encoding;
@@ -144,6 +147,7 @@ fn stdio(
     })
 }
 
+/// The variables of an env file; reports one that cannot be read.
 fn read_env_file(
     path: &str,
     pointer: &str,
@@ -151,7 +155,7 @@ fn read_env_file(
     context: &ResolveContext<'_>,
 ) -> Vec<(String, Secret)> {
     match (context.read_file)(&resolver.workspace().join(path)) {
-        Ok(text) => match resolver.variables {
+        Ok(text) => match resolver.reference_rule {
             ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::Opencode => {
                 dotenv::parse_editor_env_file(&text)
             }
@@ -161,7 +165,7 @@ fn read_env_file(
         },
         Err(why) => {
             let message = format!("cannot read the env file: {why}");
-            let help = match resolver.variables {
+            let help = match resolver.reference_rule {
                 ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::Opencode => {
                     "a relative path starts at the workspace"
                 }
@@ -176,17 +180,17 @@ fn read_env_file(
 }
 
 /// The last value of each name, at the position of the first.
-fn last_of_each(variables: Vec<(String, Secret)>) -> Vec<(String, Secret)> {
-    let mut places = std::collections::HashMap::new();
+fn keep_last_values(variables: Vec<(String, Secret)>) -> Vec<(String, Secret)> {
+    let mut positions = std::collections::HashMap::new();
     let mut res: Vec<(String, Secret)> = Vec::with_capacity(variables.len());
     for (name, value) in variables {
-        match places.get(&name) {
-            Some(place) => {
-                let entry: &mut (String, Secret) = &mut res[*place];
+        match positions.get(&name) {
+            Some(position) => {
+                let entry: &mut (String, Secret) = &mut res[*position];
                 entry.1 = value;
             }
             None => {
-                places.insert(name.clone(), res.len());
+                positions.insert(name.clone(), res.len());
                 res.push((name, value));
             }
         }
@@ -194,17 +198,18 @@ fn last_of_each(variables: Vec<(String, Secret)>) -> Vec<(String, Secret)> {
     res
 }
 
-fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Option<UrlEndpoint> {
+/// Resolves a server with a URL. `None` if there are errors, which are in the resolver.
+fn resolve_url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Option<UrlEndpoint> {
     let UrlSpec { url, headers, session_id, client_credentials, terminate_on_close, sse_fallback, .. } = spec;
-    let before = resolver.errors.len();
+    let errors_before = resolver.errors.len();
     let key = resolver.origin.url_key;
     let pointer = resolver.pointer(&[key]);
-    let rule = lowering::url_rule(kind, resolver.urls);
-    let parsed = match resolver.value(url, &pointer, key) {
+    let rule = lowering::url_rule(kind, resolver.url_policy);
+    let parsed = match resolver.resolve_value(url, &pointer, key) {
         Some(text) => match checks::parse_url(text.expose(), rule) {
             Ok(url) => Some(url),
             Err(error) => {
-                resolver.report_check(error, &pointer);
+                resolver.report_check_error(error, &pointer);
                 None
             }
         },
@@ -213,16 +218,21 @@ fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Opti
     let mut res = Vec::new();
     for (name, value) in headers {
         let pointer = resolver.pointer(&["headers", name]);
-        let value =
-            resolver.checked_value(value, &pointer, &format!("headers.{name}"), checks::check_header_value);
+        let value = resolver.resolve_checked_value(
+            value,
+            &pointer,
+            &format!("headers.{name}"),
+            checks::check_header_value,
+        );
         res.extend(value.map(|it| (name.clone(), it)));
     }
     let session_id = session_id.as_ref().and_then(|it| {
         let pointer = resolver.pointer(&["sessionId"]);
-        resolver.checked_value(it, &pointer, "sessionId", checks::check_header_value)
+        resolver.resolve_checked_value(it, &pointer, "sessionId", checks::check_header_value)
     });
-    let client_credentials = client_credentials.as_ref().and_then(|it| resolver.client_credentials(it));
-    if resolver.errors.len() > before {
+    let client_credentials =
+        client_credentials.as_ref().and_then(|it| resolver.resolve_client_credentials(it));
+    if resolver.errors.len() > errors_before {
         return None;
     }
     Some({
@@ -237,7 +247,7 @@ fn url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>) -> Opti
 }
 
 impl Resolver<'_> {
-    fn client_credentials(
+    fn resolve_client_credentials(
         &mut self,
         credentials: &ClientCredentials<ConfigValue>,
     ) -> Option<ClientCredentials<Secret>> {
@@ -247,18 +257,19 @@ impl Resolver<'_> {
             ClientKey::PrivateKey(_) => ("privateKey", ClientKey::PrivateKey),
         };
         let pointer = self.pointer(&["auth", name]);
-        let value = self.value(key.value(), &pointer, &format!("auth.{name}"))?;
+        let value = self.resolve_value(key.value(), &pointer, &format!("auth.{name}"))?;
         let mut resolved = ClientCredentials::new(*grant, client_id, make(value));
         (resolved.scopes, resolved.issuer) = (scopes.clone(), issuer.clone());
         Some(resolved)
     }
 
-    fn report_check(&mut self, error: CheckError, pointer: &str) {
+    fn report_check_error(&mut self, error: CheckError, pointer: &str) {
         let CheckError { code, message, help } = error;
         self.errors.push(ResolveError::new(code, message, pointer, help));
     }
 
+    /// The pointer to a value of the server.
     fn pointer(&self, keys: &[&str]) -> String {
-        keys.iter().fold(self.origin.pointer.clone(), |res, key| child(&res, key))
+        keys.iter().fold(self.origin.pointer.clone(), |res, key| child_pointer(&res, key))
     }
 }

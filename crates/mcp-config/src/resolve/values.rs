@@ -12,37 +12,37 @@ use crate::diagnostic::{CheckError, Code, quoted};
 use crate::profile::rules::{ProfileRules, UrlPolicy};
 use crate::resolve::context::{ResolveContext, ResolveError};
 use crate::syntax::template::ReferenceRule;
-use crate::syntax::{child, template};
+use crate::syntax::{child_pointer, template};
 
-/// The inputs for resolving one server's values, and the errors so far.
+/// Resolves the values of one server, and collects the errors.
 pub(super) struct Resolver<'a> {
     pub(super) origin: &'a SpecOrigin,
-    pub(super) variables: ReferenceRule,
+    pub(super) reference_rule: ReferenceRule,
     pub(super) env_file_key: &'static str,
-    pub(super) urls: UrlPolicy,
+    pub(super) url_policy: UrlPolicy,
     pub(super) errors: Vec<ResolveError>,
-    folders: &'static [&'static str],
+    config_folders: &'static [&'static str],
     server: &'a str,
     context: &'a ResolveContext<'a>,
 }
 
 impl<'a> Resolver<'a> {
     pub(super) fn new(spec: &'a ServerSpec, context: &'a ResolveContext<'a>) -> Resolver<'a> {
-        let policy = ProfileRules::for_profile(spec.origin.profile);
+        let rules = ProfileRules::for_profile(spec.origin.profile);
         Resolver {
             origin: &spec.origin,
-            variables: policy.variables,
-            env_file_key: if policy.unsupported_keys.contains(&"envFile") { "env_file" } else { "envFile" },
-            urls: policy.urls,
+            reference_rule: rules.reference_rule,
+            env_file_key: if rules.unsupported_keys.contains(&"envFile") { "env_file" } else { "envFile" },
+            url_policy: rules.url_policy,
             errors: Vec::new(),
-            folders: policy.folders,
+            config_folders: rules.config_folders,
             server: spec.id.as_str(),
             context,
         }
     }
 
     /// Resolves a value; `what` names it in messages. `None` if a variable is missing.
-    pub(super) fn value(&mut self, value: &ConfigValue, pointer: &str, what: &str) -> Option<Secret> {
+    pub(super) fn resolve_value(&mut self, value: &ConfigValue, pointer: &str, what: &str) -> Option<Secret> {
         match value {
             ConfigValue::Literal(text) => Some(text.clone()),
             ConfigValue::HostEnv { name, prefix } => match (self.context.variable)(name) {
@@ -52,39 +52,40 @@ impl<'a> Resolver<'a> {
                     None
                 }
             },
-            ConfigValue::Template(parts) => self.join_pieces(parts, pointer).map(Secret::new),
+            ConfigValue::Template(parts) => self.resolve_parts(parts, pointer).map(Secret::new),
         }
     }
 
-    /// Resolves and checks a value.
-    pub(super) fn checked_value(
+    /// Resolves a value and checks the result. `None` if a variable is missing or the check fails, which is reported.
+    pub(super) fn resolve_checked_value(
         &mut self,
         value: &ConfigValue,
         pointer: &str,
         what: &str,
         check: fn(&str) -> Result<(), CheckError>,
     ) -> Option<Secret> {
-        let res = self.value(value, pointer, what)?;
+        let res = self.resolve_value(value, pointer, what)?;
         match check(res.expose()) {
             Ok(()) => Some(res),
             Err(error) => {
-                self.report_check(error, pointer);
+                self.report_check_error(error, pointer);
                 None
             }
         }
     }
 
     /// Resolves a text of the spec. Unchanged if the dialect has no variables or one is missing.
-    pub(super) fn text(&mut self, text: &str, pointer: &str) -> String {
-        if !template::has_reference(text, self.variables) {
+    pub(super) fn resolve_text(&mut self, text: &str, pointer: &str) -> String {
+        if !template::has_reference(text, self.reference_rule) {
             return text.to_owned();
         }
-        self.join_pieces(&template::split(text, self.variables), pointer).unwrap_or_else(|| text.to_owned())
+        self.resolve_parts(&template::split_references(text, self.reference_rule), pointer)
+            .unwrap_or_else(|| text.to_owned())
     }
 
     /// Resolves texts that are not values: the description and `server` (HD-054).
-    pub(super) fn texts(&mut self, spec: &mut ServerSpec) {
-        match self.variables {
+    pub(super) fn resolve_texts(&mut self, spec: &mut ServerSpec) {
+        match self.reference_rule {
             ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => {}
             ReferenceRule::Literal
             | ReferenceRule::Editor
@@ -92,13 +93,14 @@ impl<'a> Resolver<'a> {
             | ReferenceRule::Opencode => return,
         }
         if let Some(description) = &mut spec.description {
-            *description = self.text(description, &child(&self.origin.pointer, "description"));
+            *description =
+                self.resolve_text(description, &child_pointer(&self.origin.pointer, "description"));
         }
         for key in ["server", "registry_name"] {
             let Some(text) = spec.metadata.get(key).and_then(|it| it.to_text().map(String::from)) else {
                 continue;
             };
-            let resolved = self.text(&text, &child(&self.origin.pointer, key));
+            let resolved = self.resolve_text(&text, &child_pointer(&self.origin.pointer, key));
             if let Ok(json) = RawJson::from_value(&resolved) {
                 spec.metadata.insert(key.to_owned(), json);
             }
@@ -109,36 +111,36 @@ impl<'a> Resolver<'a> {
     /// one that a dialect uses in a workspace (`.minds`, `.vscode`).
     pub(super) fn workspace(&self) -> PathBuf {
         let directory = self.context.directory;
-        let inner = self.folders.iter().map(Path::new).find(|it| directory.ends_with(it));
+        let inner = self.config_folders.iter().map(Path::new).find(|it| directory.ends_with(it));
         let levels = inner.map_or(0, |it| it.components().count());
         directory.ancestors().nth(levels).unwrap_or(Path::new("")).to_owned()
     }
 
-    /// Joins the pieces of a text with the values of their variables. Reports each missing variable once.
-    fn join_pieces(&mut self, pieces: &[TemplatePart], pointer: &str) -> Option<String> {
+    /// Joins the parts of a text with the values of their variables. Reports each missing variable once.
+    fn resolve_parts(&mut self, parts: &[TemplatePart], pointer: &str) -> Option<String> {
         let mut res = Some(String::new());
         let mut missing = Vec::new();
-        for piece in pieces {
-            let text = match piece {
+        for part in parts {
+            let text = match part {
                 TemplatePart::Text(text) => Some(text.expose().to_owned()),
                 // As in a shell, empty counts as unset.
                 TemplatePart::VariableOr { name, default } => {
-                    let found = self.variable(name).filter(|it| !it.is_empty());
+                    let found = self.look_up_variable(name).filter(|it| !it.is_empty());
                     Some(found.unwrap_or_else(|| default.expose().to_owned()))
                 }
                 TemplatePart::Input(id) => {
-                    let literal = self.unset_text(|| format!("${{input:{id}}}"));
-                    let found = self.input(id).or(literal);
+                    let literal = self.kept_reference(|| format!("${{input:{id}}}"));
+                    let found = self.look_up_input(id).or(literal);
                     if found.is_none() && !missing.contains(&id) {
                         missing.push(id);
                         self.report_missing_input(id, pointer);
                     }
                     found
                 }
-                TemplatePart::File(path) => self.file(path, pointer),
+                TemplatePart::File(path) => self.read_file(path, pointer),
                 TemplatePart::Variable(name) => {
-                    let literal = self.unset_text(|| format!("${{{name}}}"));
-                    let found = self.variable(name).or(literal);
+                    let literal = self.kept_reference(|| format!("${{{name}}}"));
+                    let found = self.look_up_variable(name).or(literal);
                     if found.is_none() && !missing.contains(&name) {
                         missing.push(name);
                         self.report_missing_variable(name, pointer);
@@ -151,32 +153,35 @@ impl<'a> Resolver<'a> {
         res
     }
 
-    /// The text of a reference to a variable that is not set, if it stays.
-    fn unset_text(&self, text: impl FnOnce() -> String) -> Option<String> {
+    /// The reference itself, as text, if the server keeps references to unset variables.
+    fn kept_reference(&self, text: impl FnOnce() -> String) -> Option<String> {
         (self.origin.unset_variables == UnsetVariablePolicy::Keep).then(text)
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
-        let editor = match self.variables {
+    /// The value of a variable: of the environment, or one that the rule defines, such as a folder.
+    fn look_up_variable(&self, name: &str) -> Option<String> {
+        let is_editor_rule = match self.reference_rule {
             ReferenceRule::Literal | ReferenceRule::Expand => return (self.context.variable)(name),
             ReferenceRule::ExpandWithFolder => false,
             ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::Opencode => true,
         };
         match name {
-            template::EXTENSION_PATH if editor => Some(self.context.directory.to_string_lossy().into_owned()),
-            template::PLUGIN_ROOT if editor => (self.context.variable)(name)
+            template::EXTENSION_PATH if is_editor_rule => {
+                Some(self.context.directory.to_string_lossy().into_owned())
+            }
+            template::PLUGIN_ROOT if is_editor_rule => (self.context.variable)(name)
                 .or_else(|| Some(self.context.directory.to_string_lossy().into_owned())),
             template::WORKSPACE_FOLDER | template::WORKSPACE_PATH
-                if editor || name == template::WORKSPACE_FOLDER =>
+                if is_editor_rule || name == template::WORKSPACE_FOLDER =>
             {
                 let folder = self.workspace();
                 let folder = folder.to_string_lossy();
                 Some(if folder.is_empty() { ".".to_owned() } else { folder.into_owned() })
             }
-            template::WORKSPACE_FOLDER_NAME if editor => {
+            template::WORKSPACE_FOLDER_NAME if is_editor_rule => {
                 self.workspace().file_name().map(|it| it.to_string_lossy().into_owned())
             }
-            template::USER_HOME if editor => {
+            template::USER_HOME if is_editor_rule => {
                 ["HOME", "USERPROFILE"].into_iter().find_map(|it| (self.context.variable)(it))
             }
             _ => (self.context.variable)(name),
@@ -184,13 +189,13 @@ impl<'a> Resolver<'a> {
     }
 
     /// The value of an input: its environment variable, or the default in the file.
-    fn input(&self, id: &str) -> Option<String> {
+    fn look_up_input(&self, id: &str) -> Option<String> {
         (self.context.variable)(&template::input_variable(id)).or_else(|| self.origin.inputs.get(id).cloned())
     }
 
     /// The content of a file, trimmed. A relative path starts at the folder of the configuration file.
-    fn file(&mut self, path: &str, pointer: &str) -> Option<String> {
-        let in_home = path.strip_prefix("~/").zip(self.variable(template::USER_HOME));
+    fn read_file(&mut self, path: &str, pointer: &str) -> Option<String> {
+        let in_home = path.strip_prefix("~/").zip(self.look_up_variable(template::USER_HOME));
         let path = match in_home {
             Some((rest, home)) => Path::new(&home).join(rest),
             None => self.context.directory.join(path),
@@ -221,7 +226,7 @@ impl<'a> Resolver<'a> {
 
     fn missing_variable_help(&self, name: &str) -> String {
         let names = (self.context.names)();
-        let folders: &[&str] = match self.variables {
+        let folders: &[&str] = match self.reference_rule {
             ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::Opencode => {
                 &template::EDITOR_FOLDER_VARIABLES
             }
@@ -251,18 +256,18 @@ impl<'a> Resolver<'a> {
 /// Replaces variables in the strings of a JSON value. Keys and all other values stay.
 pub(super) fn resolve_json(json: &RawJson, pointer: &str, resolver: &mut Resolver<'_>) -> String {
     if let Some(text) = json.to_text() {
-        return serde_json::Value::String(resolver.text(&text, pointer)).to_string();
+        return serde_json::Value::String(resolver.resolve_text(&text, pointer)).to_string();
     }
     if let Some(members) = json.members() {
         let members = members.into_iter().map(|(key, value)| {
-            let value = resolve_json(&value, &child(pointer, &key), resolver);
+            let value = resolve_json(&value, &child_pointer(pointer, &key), resolver);
             format!("{}:{value}", serde_json::Value::String(key.into()))
         });
         return format!("{{{}}}", members.collect::<Vec<_>>().join(","));
     }
     let Ok(items) = json.read::<Vec<&RawValue>>() else { return json.as_str().to_owned() };
     let items = items.into_iter().enumerate().map(|(index, it)| {
-        resolve_json(&RawJson::copy_of(it), &child(pointer, &index.to_string()), resolver)
+        resolve_json(&RawJson::copy_of(it), &child_pointer(pointer, &index.to_string()), resolver)
     });
     format!("[{}]", items.collect::<Vec<_>>().join(","))
 }

@@ -28,9 +28,9 @@ pub(crate) fn comment_out(layout: Layout<'_>, node: &Node, key: &str) -> Option<
     let last = if has_comma { comma } else { end };
     while line <= last {
         let content = layout.line(line);
-        let own = content.len() - content.trim_start().len();
-        let at = line + own.min(indent.len());
-        let marker = if own == content.len() { "//" } else { "// " };
+        let line_indent = content.len() - content.trim_start().len();
+        let at = line + line_indent.min(indent.len());
+        let marker = if line_indent == content.len() { "//" } else { "// " };
         edits.push(TextEdit { span: at..at, text: marker.to_owned() });
         let next = layout.next_line(line);
         if next == line {
@@ -62,11 +62,11 @@ pub(crate) struct CommentedEntry {
 impl CommentedEntry {
     /// Finds the commented-out member `key` whose value is an object.
     pub(crate) fn find(layout: Layout<'_>, key: &str) -> Option<CommentedEntry> {
-        CommentedEntry::all(layout).find(|it| it.key == key)
+        CommentedEntry::find_all(layout).find(|it| it.key == key)
     }
 
     /// The commented-out members whose values are objects.
-    pub(crate) fn all(layout: Layout<'_>) -> impl Iterator<Item = CommentedEntry> {
+    pub(crate) fn find_all(layout: Layout<'_>) -> impl Iterator<Item = CommentedEntry> {
         let mut line = 0;
         std::iter::from_fn(move || {
             while line < layout.text().len() {

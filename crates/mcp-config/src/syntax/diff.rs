@@ -1,6 +1,6 @@
-//! Compares two trees, except for intended changes. Every edit of a file is verified by this.
+//! Compares two trees, except for intended changes. Verifies every edit of a file.
 
-use crate::syntax::{Content, Node, child};
+use crate::syntax::{Content, Node, child_pointer};
 
 /// Pointers into the old and the new tree where the trees may differ. The comparison skips these entries and
 /// matches the remaining items of a list with each other.
@@ -11,11 +11,15 @@ pub struct ChangedPointers {
 }
 
 /// The pointer in the old tree of an unintended difference.
-pub fn difference(old: &Node, new: &Node, changed: &ChangedPointers) -> Option<String> {
-    node_difference((old, String::new()), (new, String::new()), changed)
+pub fn find_difference(old: &Node, new: &Node, changed: &ChangedPointers) -> Option<String> {
+    find_node_difference((old, String::new()), (new, String::new()), changed)
 }
 
-fn node_difference(old: (&Node, String), new: (&Node, String), changed: &ChangedPointers) -> Option<String> {
+fn find_node_difference(
+    old: (&Node, String),
+    new: (&Node, String),
+    changed: &ChangedPointers,
+) -> Option<String> {
     let (old_node, old_at) = old;
     let (new_node, new_at) = new;
     if changed.old.contains(&old_at) && changed.new.contains(&new_at) {
@@ -23,14 +27,14 @@ fn node_difference(old: (&Node, String), new: (&Node, String), changed: &Changed
     }
     match (old_node.content(), new_node.content()) {
         (Content::Mapping(_), Content::Mapping(_)) | (Content::Sequence(_), Content::Sequence(_)) => {
-            let mut old = entries(old_node, &old_at, &changed.old);
-            let mut new = entries(new_node, &new_at, &changed.new);
+            let mut old = compared_entries(old_node, &old_at, &changed.old);
+            let mut new = compared_entries(new_node, &new_at, &changed.new);
             loop {
                 match (old.next(), new.next()) {
                     (None, None) => return None,
                     (Some(old), Some(new)) if old.key == new.key => {
                         let res =
-                            node_difference((old.value, old.pointer), (new.value, new.pointer), changed);
+                            find_node_difference((old.value, old.pointer), (new.value, new.pointer), changed);
                         if res.is_some() {
                             return res;
                         }
@@ -52,14 +56,16 @@ fn node_difference(old: (&Node, String), new: (&Node, String), changed: &Changed
     }
 }
 
+/// A member or an item to compare.
 struct DiffEntry<'a> {
-    /// The key of a member.
+    /// The key of a member; `None` for an item.
     key: Option<&'a str>,
     pointer: String,
     value: &'a Node,
 }
 
-fn entries<'a>(
+/// The members or items of a node, without those at a skipped pointer.
+fn compared_entries<'a>(
     node: &'a Node,
     at: &str,
     skipped: &'a [String],
@@ -70,7 +76,7 @@ fn entries<'a>(
     let items = items.map(|(index, it)| (None, index.to_string(), it));
     let at = at.to_owned();
     let all = members.chain(items);
-    all.map(move |(key, segment, value)| DiffEntry { key, pointer: child(&at, &segment), value })
+    all.map(move |(key, segment, value)| DiffEntry { key, pointer: child_pointer(&at, &segment), value })
         .filter(|it| !skipped.contains(&it.pointer))
 }
 
@@ -84,7 +90,7 @@ mod tests {
         let list = |it: &str| it.split_whitespace().map(str::to_owned).collect();
         let changed = ChangedPointers { old: list(changed[0]), new: list(changed[1]) };
         let (old_root, new_root) = (parse_any(old).root.unwrap(), parse_any(new).root.unwrap());
-        assert_eq!(difference(&old_root, &new_root, &changed).as_deref(), want, "{old} -> {new}");
+        assert_eq!(find_difference(&old_root, &new_root, &changed).as_deref(), want, "{old} -> {new}");
     }
 
     #[test]
@@ -94,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_found_where_it_is() {
+    fn difference_is_found_at_its_pointer() {
         check("a: {b: 1}", "a: {b: 2}", ["", ""], Some("/a/b"));
         check("a: {b: 1}", "a: {b: '1'}", ["", ""], Some("/a/b"));
         check("a: 1\nb: 2", "b: 2\na: 1", ["", ""], Some(""));

@@ -26,7 +26,8 @@ pub(crate) enum InsertPosition {
 }
 
 impl NewEntry<'_> {
-    fn block(self) -> Vec<String> {
+    /// The entry as lines of block YAML.
+    fn to_block_lines(self) -> Vec<String> {
         match self {
             NewEntry::Member(key, value) => member_lines(key, value),
             NewEntry::Item(value) => item_lines(value),
@@ -34,25 +35,25 @@ impl NewEntry<'_> {
     }
 
     /// The entry as lines, for a collection with brackets over several lines.
-    fn pretty(self) -> Vec<String> {
+    fn to_json_lines(self) -> Vec<String> {
         match self {
             NewEntry::Member(key, value) => {
-                let mut res = value.pretty();
-                res[0] = format!("{}: {}", OutputValue::text(key).flow(QuoteStyle::Always), res[0]);
+                let mut res = value.to_json_lines();
+                res[0] = format!("{}: {}", OutputValue::text(key).to_flow(QuoteStyle::Always), res[0]);
                 res
             }
-            NewEntry::Item(value) => value.pretty(),
+            NewEntry::Item(value) => value.to_json_lines(),
         }
     }
 
     /// The entry on one line, for a collection with brackets.
-    fn flow(self, quotes: QuoteStyle) -> String {
+    fn to_flow(self, quotes: QuoteStyle) -> String {
         match self {
             NewEntry::Member(key, value) => {
-                let key = OutputValue::text(key).flow(quotes);
-                format!("{key}: {}", value.flow(quotes))
+                let key = OutputValue::text(key).to_flow(quotes);
+                format!("{key}: {}", value.to_flow(quotes))
             }
-            NewEntry::Item(value) => value.flow(quotes),
+            NewEntry::Item(value) => value.to_flow(quotes),
         }
     }
 }
@@ -76,48 +77,48 @@ pub(crate) fn is_flow(layout: Layout<'_>, node: &Node) -> bool {
 pub(crate) fn insert(
     layout: Layout<'_>,
     node: &Node,
-    place: InsertPosition,
+    position: InsertPosition,
     entry: NewEntry<'_>,
 ) -> Option<Vec<TextEdit>> {
     if is_flow(layout, node) {
-        flow_insert(layout, node, place, entry)
+        insert_into_flow(layout, node, position, entry)
     } else {
-        Some(vec![block_insert(layout, node, place, entry)?])
+        Some(vec![insert_into_block(layout, node, position, entry)?])
     }
 }
 
-fn block_insert(
+fn insert_into_block(
     layout: Layout<'_>,
     node: &Node,
-    place: InsertPosition,
+    position: InsertPosition,
     entry: NewEntry<'_>,
 ) -> Option<TextEdit> {
     let spans = spans(node);
     let first = spans.first()?.0;
     let mark = entry_start(layout, node, 0)?;
     let column = layout.column(mark)?;
-    let at = match place {
+    let at = match position {
         InsertPosition::First => layout.line_start(mark),
         InsertPosition::After(index) => value_lines_end(layout, node, index)?,
         InsertPosition::Last => lines_end(layout, node, spans.len() - 1)?,
     };
     // The first key of an item follows its dash, so whole lines cannot be inserted between them.
-    if place == InsertPosition::First && !layout.text_before(mark).trim().is_empty() {
-        return behind_dash(layout, first, entry);
+    if position == InsertPosition::First && !layout.text_before(mark).trim().is_empty() {
+        return insert_after_dash(layout, first, entry);
     }
-    let spaced = place == InsertPosition::Last && spans.len() > 1 && {
+    let blank_line_before = position == InsertPosition::Last && spans.len() > 1 && {
         let start = lines_start(layout, node, spans.len() - 1)?;
         layout.previous_line(start).is_some_and(|it| layout.is_blank(it))
     };
-    Some(lines(layout, at, column, spaced, entry))
+    Some(insert_lines(layout, at, column, blank_line_before, entry))
 }
 
-/// Inserts whole lines at the start of a line or the end of the text.
-pub(crate) fn lines(
+/// Inserts an entry as whole lines at the start of a line or the end of the text, after an optional blank line.
+pub(crate) fn insert_lines(
     layout: Layout<'_>,
     at: usize,
     column: usize,
-    spaced: bool,
+    blank_line_before: bool,
     entry: NewEntry<'_>,
 ) -> TextEdit {
     let end = layout.line_end();
@@ -127,13 +128,11 @@ pub(crate) fn lines(
     if is_open {
         text.push_str(end);
     }
-    if spaced {
+    if blank_line_before {
         text.push_str(end);
     }
-    for line in entry.block() {
-        text.extend(std::iter::repeat_n(' ', column));
-        text.push_str(&line);
-        text.push_str(end);
+    for line in entry.to_block_lines() {
+        text += &format!("{}{line}{end}", " ".repeat(column));
     }
     if is_open {
         text.truncate(text.len() - end.len());
@@ -142,7 +141,7 @@ pub(crate) fn lines(
 }
 
 /// The range of whole lines, with the line end before them if the text has none at its end.
-pub(crate) fn cut_lines(layout: Layout<'_>, lines: Range<usize>) -> Range<usize> {
+pub(crate) fn removed_lines(layout: Layout<'_>, lines: Range<usize>) -> Range<usize> {
     let text = layout.text();
     if lines.end < text.len() || text.ends_with('\n') {
         return lines;
@@ -152,35 +151,34 @@ pub(crate) fn cut_lines(layout: Layout<'_>, lines: Range<usize>) -> Range<usize>
     before.strip_suffix('\r').unwrap_or(before).len()..lines.end
 }
 
-fn behind_dash(layout: Layout<'_>, first: usize, entry: NewEntry<'_>) -> Option<TextEdit> {
+fn insert_after_dash(layout: Layout<'_>, first: usize, entry: NewEntry<'_>) -> Option<TextEdit> {
     let column = layout.column(first)?;
-    let mut text = String::new();
-    for line in entry.block() {
-        text.push_str(&line);
-        text.push_str(layout.line_end());
-        text.extend(std::iter::repeat_n(' ', column));
-    }
+    let gap = format!("{}{}", layout.line_end(), " ".repeat(column));
+    let text = entry.to_block_lines().into_iter().map(|line| line + &gap).collect();
     Some(TextEdit { span: first..first, text })
 }
 
-fn flow_insert(
+fn insert_into_flow(
     layout: Layout<'_>,
     node: &Node,
-    place: InsertPosition,
+    position: InsertPosition,
     entry: NewEntry<'_>,
 ) -> Option<Vec<TextEdit>> {
     let spans = spans(node);
     let text = layout.text();
     let (first, _) = *spans.first()?;
     // Each entry on its own line, or all on one line.
-    let own_line = layout.text_before(first).trim().is_empty() && first > node.span.start;
-    let gap =
-        if own_line { format!("{}{}", layout.line_end(), layout.text_before(first)) } else { " ".to_owned() };
-    let new = match quotes_of(text, node, entry) {
-        QuoteStyle::Always if own_line => entry.pretty().join(&gap),
-        quotes => entry.flow(quotes),
+    let has_own_lines = layout.text_before(first).trim().is_empty() && first > node.span.start;
+    let gap = if has_own_lines {
+        format!("{}{}", layout.line_end(), layout.text_before(first))
+    } else {
+        " ".to_owned()
     };
-    let index = match place {
+    let new = match quote_style_of(text, node, entry) {
+        QuoteStyle::Always if has_own_lines => entry.to_json_lines().join(&gap),
+        quotes => entry.to_flow(quotes),
+    };
+    let index = match position {
         InsertPosition::First => {
             return Some(vec![TextEdit { span: first..first, text: format!("{new},{gap}") }]);
         }
@@ -190,25 +188,25 @@ fn flow_insert(
     let end = spans.get(index)?.1;
     let comma = layout.skip_blanks_and_comments(end);
     let is_last = index + 1 == spans.len();
-    let put = |at: usize, text: String| TextEdit { span: at..at, text };
+    let insertion = |at: usize, text: String| TextEdit { span: at..at, text };
     if text[comma..].starts_with(',') {
         // Insert after the trailing comma and add another one, so that the last entry keeps a trailing comma.
-        let at = if own_line { after_comment(layout, comma + 1) } else { comma + 1 };
-        return Some(vec![put(at, format!("{gap}{new},"))]);
+        let at = if has_own_lines { comment_end(layout, comma + 1) } else { comma + 1 };
+        return Some(vec![insertion(at, format!("{gap}{new},"))]);
     }
     if !is_last {
         return None;
     }
     // A comment after the entry stays there.
-    let behind = if own_line { after_comment(layout, end) } else { end };
-    if behind == end {
-        return Some(vec![put(end, format!(",{gap}{new}"))]);
+    let after_comma = if has_own_lines { comment_end(layout, end) } else { end };
+    if after_comma == end {
+        return Some(vec![insertion(end, format!(",{gap}{new}"))]);
     }
-    Some(vec![put(end, ",".to_owned()), put(behind, format!("{gap}{new}"))])
+    Some(vec![insertion(end, ",".to_owned()), insertion(after_comma, format!("{gap}{new}"))])
 }
 
 /// The end of a comment after `at` on the same line; `at` if there is none.
-fn after_comment(layout: Layout<'_>, at: usize) -> usize {
+fn comment_end(layout: Layout<'_>, at: usize) -> usize {
     let line = layout.line(at);
     if is_comment(line) { at + line.len() } else { at }
 }
@@ -231,7 +229,7 @@ pub(crate) fn fill_empty(
         let first = node.span.end - 1 - inside.trim_start().len();
         let indent = layout.text_before(first);
         let opens_line = layout.line(node.span.start + 1).trim().is_empty() && indent.trim().is_empty();
-        let lines = entry.pretty().into_iter().map(|it| format!("{indent}{it}{}", layout.line_end()));
+        let lines = entry.to_json_lines().into_iter().map(|it| format!("{indent}{it}{}", layout.line_end()));
         return opens_line.then(|| TextEdit { span: at..at, text: lines.collect() });
     }
     let indent = layout.text_before(start);
@@ -239,20 +237,20 @@ pub(crate) fn fill_empty(
         NewEntry::Member(..) => ["{", "}"],
         NewEntry::Item(_) => ["[", "]"],
     };
-    let json = layout.text()[start..].starts_with('"');
-    let text = if json && indent.trim().is_empty() && !indent.is_empty() {
+    let is_json = layout.text()[start..].starts_with('"');
+    let text = if is_json && indent.trim().is_empty() && !indent.is_empty() {
         let end = layout.line_end();
         let gap = format!("{end}{indent}{}", " ".repeat(indent.len().min(8)));
-        format!("{}{gap}{}{end}{indent}{}", marks[0], entry.pretty().join(&gap), marks[1])
+        format!("{}{gap}{}{end}{indent}{}", marks[0], entry.to_json_lines().join(&gap), marks[1])
     } else {
-        let quotes = if json { QuoteStyle::Always } else { QuoteStyle::AsNeeded };
-        format!("{}{}{}", marks[0], entry.flow(quotes), marks[1])
+        let quotes = if is_json { QuoteStyle::Always } else { QuoteStyle::AsNeeded };
+        format!("{}{}{}", marks[0], entry.to_flow(quotes), marks[1])
     };
     Some(TextEdit { span: node.span.clone(), text })
 }
 
-/// Returns whether the collection's strings are quoted as in JSON.
-fn quotes_of(text: &str, node: &Node, entry: NewEntry<'_>) -> QuoteStyle {
+/// The quotes of the collection's strings, as far as its first key shows them.
+fn quote_style_of(text: &str, node: &Node, entry: NewEntry<'_>) -> QuoteStyle {
     let own = match entry {
         NewEntry::Member(..) => node.members().and_then(|it| it.first()).map(|it| it.key.span.start),
         NewEntry::Item(_) => {
@@ -285,17 +283,17 @@ pub(crate) fn replace(
     let span = old.span.start..old.span.start + source.trim_end().len();
     let start = key.map_or(span.start, |it| it.span.start);
     if is_flow(layout, node) {
-        let json = key.is_none_or(|it| text[it.span.start..].starts_with('"'));
-        let quotes = if json { QuoteStyle::Always } else { QuoteStyle::AsNeeded };
+        let is_json = key.is_none_or(|it| text[it.span.start..].starts_with('"'));
+        let quotes = if is_json { QuoteStyle::Always } else { QuoteStyle::AsNeeded };
         let indent = layout.text_before(start);
-        let own_line = json && indent.trim().is_empty() && start > node.span.start;
+        let has_own_lines = is_json && indent.trim().is_empty() && start > node.span.start;
         let gap = format!("{}{indent}", layout.line_end());
-        let text = if own_line { value.pretty().join(&gap) } else { value.flow(quotes) };
+        let text = if has_own_lines { value.to_json_lines().join(&gap) } else { value.to_flow(quotes) };
         return Some(TextEdit { span, text });
     }
-    let flow = value.flow(QuoteStyle::AsNeeded);
+    let flow = value.to_flow(QuoteStyle::AsNeeded);
     let Some(key) = key else {
-        let is_line = value.block().len() == 1 && !source.contains('\n');
+        let is_line = value.to_block_lines().len() == 1 && !source.contains('\n');
         return is_line.then_some(TextEdit { span, text: flow });
     };
     let column = layout.column(start)?;
@@ -310,7 +308,7 @@ pub(crate) fn replace(
     if lines.len() == 1 && !has_comment {
         return Some(TextEdit { span: colon..span.end.max(colon), text: format!(" {flow}") });
     }
-    let below = if lines.len() == 1 { vec![flow] } else { value.block() };
+    let below = if lines.len() == 1 { vec![flow] } else { value.to_block_lines() };
     let gap = format!("{}{}", layout.line_end(), " ".repeat(column + 2));
     let below: String = below.iter().map(|line| format!("{gap}{line}")).collect();
     // The line end before the old value, after the comment.
@@ -326,14 +324,14 @@ pub(crate) fn remove(layout: Layout<'_>, node: &Node, index: usize) -> Option<Ve
     }
     let text = layout.text();
     if is_flow(layout, node) {
-        return flow_remove(layout, &spans, index);
+        return remove_from_flow(layout, &spans, index);
     }
     let mark = entry_start(layout, node, index)?;
     if !layout.text_before(mark).trim().is_empty() {
         // The first entry of a mapping in a list follows a dash: the next entry moves to its position.
         let next = spans.get(index + 1)?.0;
-        let moved = index == 0 && layout.column(mark)? == layout.column(next)?;
-        return moved.then(|| vec![deletion(mark..next)]);
+        let can_move = index == 0 && layout.column(mark)? == layout.column(next)?;
+        return can_move.then(|| vec![deletion(mark..next)]);
     }
     let (mut start, mut end) = (lines_start(layout, node, index)?, lines_end(layout, node, index)?);
     let blank_before = layout.previous_line(start).filter(|it| layout.is_blank(*it));
@@ -353,7 +351,7 @@ pub(crate) fn remove(layout: Layout<'_>, node: &Node, index: usize) -> Option<Ve
             end = layout.next_line(end);
         }
     }
-    Some(vec![deletion(cut_lines(layout, start..end))])
+    Some(vec![deletion(removed_lines(layout, start..end))])
 }
 
 fn deletion(span: Range<usize>) -> TextEdit {
@@ -365,17 +363,17 @@ struct FlowEntry {
     /// From the start of the entry; from the comments directly above it, if it is alone on its lines.
     from: usize,
     /// The end of its comma.
-    behind: usize,
+    after_comma: usize,
     /// The end of the comment on its line.
     line_end: usize,
     is_alone: bool,
 }
 
 impl FlowEntry {
-    fn of(layout: Layout<'_>, start: usize, end: usize) -> FlowEntry {
+    fn find(layout: Layout<'_>, start: usize, end: usize) -> FlowEntry {
         let comma = layout.skip_blanks_and_comments(end);
-        let behind = if layout.text()[comma..].starts_with(',') { comma + 1 } else { end };
-        let line_end = after_comment(layout, behind);
+        let after_comma = if layout.text()[comma..].starts_with(',') { comma + 1 } else { end };
+        let line_end = comment_end(layout, after_comma);
         let is_alone = layout.text_before(start).trim().is_empty() && layout.line(line_end).trim().is_empty();
         let mut from = start;
         if is_alone {
@@ -384,22 +382,22 @@ impl FlowEntry {
                 from = line;
             }
         }
-        FlowEntry { from, behind, line_end, is_alone }
+        FlowEntry { from, after_comma, line_end, is_alone }
     }
 }
 
-fn flow_remove(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Option<Vec<TextEdit>> {
+fn remove_from_flow(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Option<Vec<TextEdit>> {
     let (start, end) = *spans.get(index)?;
-    let FlowEntry { from, behind, line_end, is_alone } = FlowEntry::of(layout, start, end);
+    let FlowEntry { from, after_comma, line_end, is_alone } = FlowEntry::find(layout, start, end);
     // Comments of the next entry stay.
     let mut res = vec![match spans.get(index + 1) {
         _ if is_alone => deletion(from..layout.next_line(line_end)),
-        Some(next) if layout.text()[behind..next.0].trim().is_empty() => deletion(start..next.0),
+        Some(next) if layout.text()[after_comma..next.0].trim().is_empty() => deletion(start..next.0),
         Some(_) => deletion(start..line_end),
         None => return Some(vec![deletion(spans[index - 1].1..end)]),
     }];
     // If the last entry has no trailing comma, remove the comma before it too.
-    if index + 1 == spans.len() && behind == end {
+    if index + 1 == spans.len() && after_comma == end {
         let before = layout.skip_blanks_and_comments(spans[index - 1].1);
         res.push(deletion(before..before + 1));
     }
@@ -407,14 +405,14 @@ fn flow_remove(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Op
 }
 
 /// Removes the only entry between brackets; other comments and their lines stay.
-pub(crate) fn remove_only(layout: Layout<'_>, list: &Node, empty: &str) -> Option<TextEdit> {
+pub(crate) fn remove_only_entry(layout: Layout<'_>, list: &Node, empty: &str) -> Option<TextEdit> {
     let (start, end) = *spans(list).first()?;
-    let FlowEntry { from, behind: _, line_end, is_alone } = FlowEntry::of(layout, start, end);
+    let FlowEntry { from, after_comma: _, line_end, is_alone } = FlowEntry::find(layout, start, end);
     let to = if is_alone { layout.next_line(line_end) } else { line_end };
     let inside = |range: Range<usize>| layout.text().get(range).map(str::trim);
     let kept = [inside(list.span.start + 1..from)?, inside(to..list.span.end - 1)?];
-    let nothing = kept.iter().all(|it| it.is_empty());
-    Some(if nothing {
+    let is_empty = kept.iter().all(|it| it.is_empty());
+    Some(if is_empty {
         TextEdit { span: list.span.clone(), text: empty.to_owned() }
     } else {
         deletion(from..to)
@@ -424,8 +422,8 @@ pub(crate) fn remove_only(layout: Layout<'_>, list: &Node, empty: &str) -> Optio
 /// Returns whether the line is only a comment.
 fn is_comment(line: &str) -> bool {
     let line = line.trim();
-    let whole = line.starts_with("/*") && line.find("*/") == Some(line.len().saturating_sub(2));
-    whole || line.starts_with("//") || line.starts_with('#')
+    let is_block_comment = line.starts_with("/*") && line.find("*/") == Some(line.len().saturating_sub(2));
+    is_block_comment || line.starts_with("//") || line.starts_with('#')
 }
 
 /// Returns whether a comment above an entry belongs to it. The end of a commented-out entry does not.

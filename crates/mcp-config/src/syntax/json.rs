@@ -19,11 +19,11 @@ pub fn text_to_json(text: &str) -> Option<RawJson> {
 /// value.
 pub fn to_json(node: &Node) -> Option<String> {
     let mut res = String::new();
-    write(node, &mut res)?;
+    write_json(node, &mut res)?;
     Some(res)
 }
 
-fn write(node: &Node, out: &mut String) -> Option<()> {
+fn write_json(node: &Node, out: &mut String) -> Option<()> {
     match node.content() {
         Content::Null => out.push_str("null"),
         Content::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
@@ -39,7 +39,7 @@ fn write(node: &Node, out: &mut String) -> Option<()> {
                 if index > 0 {
                     out.push(',');
                 }
-                write(item, out)?;
+                write_json(item, out)?;
             }
             out.push(']');
         }
@@ -51,7 +51,7 @@ fn write(node: &Node, out: &mut String) -> Option<()> {
                 }
                 out.push_str(&serde_json::to_string(&*member.key.text).ok()?);
                 out.push(':');
-                write(&member.value, out)?;
+                write_json(&member.value, out)?;
             }
             out.push('}');
         }

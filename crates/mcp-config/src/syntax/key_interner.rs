@@ -1,23 +1,24 @@
-//! Interns keys: a file of many servers repeats the same few keys. Finds keys that a mapping repeats.
+//! Interns keys, because many servers repeat the same few keys, and finds duplicate keys.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::syntax::Member;
 
-/// The most recent keys. A key that is not found is only allocated again.
+/// A cache of recent keys. A key that is not found is allocated again.
 #[derive(Default)]
 pub(super) struct KeyInterner([Option<Rc<str>>; 32]);
 
 impl KeyInterner {
     /// The interned key.
     pub(super) fn intern(&mut self, text: &str) -> Rc<str> {
+        // A cheap hash of the length, the first and the last byte.
         let bytes = text.as_bytes();
         let ends = [bytes.first(), bytes.last()].map(|it| usize::from(it.copied().unwrap_or_default()));
-        let place = &mut self.0[(bytes.len() + 7 * ends[0] + 13 * ends[1]) % 32];
-        match place {
+        let slot = &mut self.0[(bytes.len() + 7 * ends[0] + 13 * ends[1]) % 32];
+        match slot {
             Some(known) if **known == *text => Rc::clone(known),
-            Some(_) | None => Rc::clone(place.insert(Rc::from(text))),
+            Some(_) | None => Rc::clone(slot.insert(Rc::from(text))),
         }
     }
 }
@@ -30,8 +31,8 @@ impl KeyIndex {
     /// The member that has this key.
     pub(super) fn find<'a>(&mut self, members: &'a [Member], key: &str) -> Option<&'a Member> {
         // Below this size, a linear search is faster than hashing.
-        const FEW: usize = 12;
-        if members.len() <= FEW {
+        const MAX_LINEAR_SEARCH: usize = 12;
+        if members.len() <= MAX_LINEAR_SEARCH {
             return members.iter().find(|it| &*it.key.text == key);
         }
         let known = self.0.len();
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_its_text_and_is_kept_once() {
+    fn equal_keys_share_one_allocation() {
         let mut keys = KeyInterner::default();
         let first = keys.intern("command");
         assert!(Rc::ptr_eq(&first, &keys.intern("command")));

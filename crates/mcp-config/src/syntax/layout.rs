@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_found_whatever_their_ends() {
+    fn lines_are_found_with_any_line_end() {
         let layout = Layout::new("\u{feff}a: b\r\n  - c\n\nd");
         assert_eq!(layout.line_end(), "\r\n");
         assert_eq!((layout.line_start(3), layout.line_start(6), layout.next_line(5)), (3, 3, 9));
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_hold_blanks_and_comments() {
+    fn blanks_and_comments_are_skipped() {
         check(" \t\n,", 3);
         check("# a\n  # b\n,", 10);
         check("// a\n/* b\n */ ,", 14);

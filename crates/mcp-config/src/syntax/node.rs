@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::syntax::pointer::segments;
+use crate::syntax::pointer::pointer_segments;
 
 /// A value and its span.
 #[derive(Debug)]
@@ -127,7 +127,7 @@ impl Node {
 
     /// The value at a pointer, with aliases followed.
     pub(crate) fn at(&self, pointer: &str) -> Option<&Node> {
-        segments(pointer).try_fold(self, |node, segment| match node.get(&segment) {
+        pointer_segments(pointer).try_fold(self, |node, segment| match node.get(&segment) {
             Some(member) => Some(&member.value),
             None => node.items()?.get(segment.parse::<usize>().ok()?),
         })
@@ -142,7 +142,7 @@ impl Node {
         }
     }
 
-    /// A description of the type.
+    /// The type in words, for a message: `a list`.
     pub(crate) fn kind(&self) -> &'static str {
         match self.content() {
             Content::Null => "nothing",

@@ -20,7 +20,7 @@ pub(crate) enum OutputValue {
     Map(Vec<(String, OutputValue)>),
 }
 
-/// The maximum width of a list on one line.
+/// The maximum width of a list on one line, in characters.
 const MAX_INLINE_CHARS: usize = 80;
 /// The maximum depth of JSON to write.
 const MAX_DEPTH: usize = 48;
@@ -48,12 +48,13 @@ impl OutputValue {
         }
     }
 
+    /// Whether this has no content below it.
     fn is_leaf(&self) -> bool {
         matches!(self, OutputValue::Scalar(_) | OutputValue::Text(_)) || self.is_empty_collection()
     }
 
     /// The value on one line, with brackets. With `QuoteStyle::Always` it is JSON.
-    pub(crate) fn flow(&self, quotes: QuoteStyle) -> String {
+    pub(crate) fn to_flow(&self, quotes: QuoteStyle) -> String {
         let mut res = String::new();
         self.write_flow(quotes, &mut res);
         res
@@ -62,7 +63,7 @@ impl OutputValue {
     fn write_flow(&self, quotes: QuoteStyle, out: &mut String) {
         match self {
             OutputValue::Scalar(word) => out.push_str(word),
-            OutputValue::Text(text) => out.push_str(&quotes.text(text)),
+            OutputValue::Text(text) => out.push_str(&quotes.write_text(text)),
             OutputValue::List(items) => {
                 out.push('[');
                 for (index, item) in items.iter().enumerate() {
@@ -75,7 +76,7 @@ impl OutputValue {
                 out.push('{');
                 for (index, (key, value)) in members.iter().enumerate() {
                     out.push_str(if index > 0 { ", " } else { "" });
-                    out.push_str(&quotes.text(key));
+                    out.push_str(&quotes.write_text(key));
                     out.push_str(": ");
                     value.write_flow(quotes, out);
                 }
@@ -85,34 +86,34 @@ impl OutputValue {
     }
 
     /// The value as block YAML: lines without line ends. The first line is not indented.
-    pub(crate) fn block(&self) -> Vec<String> {
+    pub(crate) fn to_block_lines(&self) -> Vec<String> {
         match self {
             OutputValue::Map(members) if !members.is_empty() => {
                 members.iter().flat_map(|it| member_lines(&it.0, &it.1)).collect()
             }
             OutputValue::List(items) if !items.is_empty() => items.iter().flat_map(item_lines).collect(),
             OutputValue::Scalar(_) | OutputValue::Text(_) | OutputValue::List(_) | OutputValue::Map(_) => {
-                vec![self.flow(QuoteStyle::AsNeeded)]
+                vec![self.to_flow(QuoteStyle::AsNeeded)]
             }
         }
     }
 
-    /// The value as JSON with an indentation of two blanks, as lines like those of [`OutputValue::block`].
-    pub(crate) fn pretty(&self) -> Vec<String> {
+    /// The value as JSON with an indentation of two blanks, as lines like those of [`OutputValue::to_block_lines`].
+    pub(crate) fn to_json_lines(&self) -> Vec<String> {
         let (open, close, entries) = match self {
             OutputValue::Map(members) if !members.is_empty() => {
                 let entry = |(key, value): &(String, OutputValue)| {
-                    let mut lines = value.pretty();
-                    lines[0] = format!("{}: {}", QuoteStyle::Always.text(key), lines[0]);
+                    let mut lines = value.to_json_lines();
+                    lines[0] = format!("{}: {}", QuoteStyle::Always.write_text(key), lines[0]);
                     lines
                 };
                 ("{", "}", members.iter().map(entry).collect::<Vec<_>>())
             }
             OutputValue::List(items) if !items.iter().all(OutputValue::is_leaf) => {
-                ("[", "]", items.iter().map(OutputValue::pretty).collect())
+                ("[", "]", items.iter().map(OutputValue::to_json_lines).collect())
             }
             OutputValue::Scalar(_) | OutputValue::Text(_) | OutputValue::List(_) | OutputValue::Map(_) => {
-                return vec![self.flow(QuoteStyle::Always)];
+                return vec![self.to_flow(QuoteStyle::Always)];
             }
         };
         let mut res = vec![open.to_owned()];
@@ -130,27 +131,27 @@ impl OutputValue {
 
 /// A member of a block mapping, as lines.
 pub(crate) fn member_lines(key: &str, value: &OutputValue) -> Vec<String> {
-    let key = QuoteStyle::AsNeeded.text(key);
-    let nested = match value {
+    let key = QuoteStyle::AsNeeded.write_text(key);
+    let is_nested = match value {
         OutputValue::Map(members) => !members.is_empty(),
         OutputValue::List(items) => {
-            let leaves = items.iter().all(OutputValue::is_leaf);
-            !(leaves && value.flow(QuoteStyle::AsNeeded).chars().count() <= MAX_INLINE_CHARS)
+            let has_only_leaves = items.iter().all(OutputValue::is_leaf);
+            !(has_only_leaves && value.to_flow(QuoteStyle::AsNeeded).chars().count() <= MAX_INLINE_CHARS)
         }
         OutputValue::Scalar(_) | OutputValue::Text(_) => false,
     };
-    if !nested {
-        return vec![format!("{key}: {}", value.flow(QuoteStyle::AsNeeded))];
+    if !is_nested {
+        return vec![format!("{key}: {}", value.to_flow(QuoteStyle::AsNeeded))];
     }
     let mut res = vec![format!("{key}:")];
-    res.extend(value.block().into_iter().map(|it| format!("  {it}")));
+    res.extend(value.to_block_lines().into_iter().map(|it| format!("  {it}")));
     res
 }
 
 /// An item of a block sequence, as lines.
 pub(crate) fn item_lines(value: &OutputValue) -> Vec<String> {
-    let mark = |(index, line): (usize, String)| format!("{}{line}", if index == 0 { "- " } else { "  " });
-    value.block().into_iter().enumerate().map(mark).collect()
+    let add_dash = |(index, line): (usize, String)| format!("{}{line}", if index == 0 { "- " } else { "  " });
+    value.to_block_lines().into_iter().enumerate().map(add_dash).collect()
 }
 
 /// Which strings are quoted.
@@ -163,7 +164,8 @@ pub(crate) enum QuoteStyle {
 }
 
 impl QuoteStyle {
-    fn text(self, text: &str) -> String {
+    /// Writes a text, quoted if this style needs it.
+    fn write_text(self, text: &str) -> String {
         match self {
             QuoteStyle::AsNeeded if is_plain_scalar(text) => text.to_owned(),
             QuoteStyle::AsNeeded | QuoteStyle::Always => quote(text),
@@ -174,10 +176,10 @@ impl QuoteStyle {
 /// Returns whether an unquoted text is the same string in block and flow context, in YAML 1.1 and 1.2.
 fn is_plain_scalar(text: &str) -> bool {
     const WORDS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
-    let begins = text.starts_with(|it: char| it.is_ascii_alphabetic() || it == '/' || it == '_');
-    let inner = |it: char| it.is_ascii_alphanumeric() || " _-./@=+~^()%;:".contains(it);
-    begins
-        && text.chars().all(inner)
+    let has_plain_start = text.starts_with(|it: char| it.is_ascii_alphabetic() || it == '/' || it == '_');
+    let is_plain_char = |it: char| it.is_ascii_alphanumeric() || " _-./@=+~^()%;:".contains(it);
+    has_plain_start
+        && text.chars().all(is_plain_char)
         && !text.ends_with([' ', ':'])
         && !text.contains(": ")
         && !WORDS.iter().any(|it| it.eq_ignore_ascii_case(text))
@@ -205,6 +207,7 @@ fn quote(text: &str) -> String {
     res
 }
 
+/// Converts JSON of at most `depth` levels.
 fn parse_json(json: &RawJson, depth: usize) -> Option<OutputValue> {
     let below = depth.checked_sub(1)?;
     Some(match json.as_bytes().first()? {
@@ -232,10 +235,13 @@ mod tests {
     #[track_caller]
     fn check(json: &str, block: &str, pretty: &str) {
         let data = OutputValue::from_json(&RawJson::parse(json.to_owned().into()).unwrap()).unwrap();
-        assert_eq!(data.block().join("\n"), block);
-        assert_eq!(data.pretty().join("\n"), pretty);
-        for text in [data.block().join("\n"), data.flow(QuoteStyle::AsNeeded), data.flow(QuoteStyle::Always)]
-        {
+        assert_eq!(data.to_block_lines().join("\n"), block);
+        assert_eq!(data.to_json_lines().join("\n"), pretty);
+        for text in [
+            data.to_block_lines().join("\n"),
+            data.to_flow(QuoteStyle::AsNeeded),
+            data.to_flow(QuoteStyle::Always),
+        ] {
             let root = syntax::parse_any(&text).root.unwrap();
             assert_eq!(syntax::to_json(&root).as_deref(), Some(json), "{text}");
         }
@@ -256,7 +262,7 @@ mod tests {
 
     #[track_caller]
     fn check_text(text: &str, want: &str) {
-        assert_eq!(QuoteStyle::AsNeeded.text(text), want);
+        assert_eq!(QuoteStyle::AsNeeded.write_text(text), want);
         let root = syntax::parse_any(&format!("[{want}]")).root.unwrap();
         assert_eq!(root.items().unwrap()[0].text(), Some(text));
     }

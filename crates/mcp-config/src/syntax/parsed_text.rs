@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::diagnostic::{Code, RawDiagnostic, quoted_key};
 use crate::syntax::look_alike;
 use crate::syntax::node::Node;
-use crate::syntax::pointer::{child, last};
+use crate::syntax::pointer::{child_pointer, last_key};
 
 /// The maximum size of a file, in bytes.
 pub(super) const MAX_BYTES: usize = 1 << 20;
@@ -55,7 +55,7 @@ pub struct ExtensionSpans {
 
 impl ParsedText {
     pub(super) fn too_large() -> ParsedText {
-        ParsedText::failed(too_large("the file is larger than 1 MiB", "", 0..0))
+        ParsedText::failed(too_large_diagnostic("the file is larger than 1 MiB", "", 0..0))
     }
 
     /// A text without a tree, because of this mistake.
@@ -87,14 +87,18 @@ pub(crate) fn unspaced_key(line: &str) -> Option<UnspacedKey<'_>> {
 }
 
 /// What is wrong with the line that begins at `at`, if it is a marker of a version control system.
-pub(super) fn conflict_marker(text: &str, at: usize) -> Option<&'static str> {
+pub(super) fn describe_conflict_marker(text: &str, at: usize) -> Option<&'static str> {
     let begins_line = at == 0 || text[..at].ends_with('\n');
     let is_marker = ["<<<<<<<", "=======", ">>>>>>>"].iter().any(|it| text[at..].starts_with(it));
     (begins_line && is_marker).then_some("an unresolved merge conflict")
 }
 
 /// The diagnostic for a text that exceeds a limit.
-pub(super) fn too_large(message: impl Into<String>, pointer: &str, span: Range<usize>) -> RawDiagnostic {
+pub(super) fn too_large_diagnostic(
+    message: impl Into<String>,
+    pointer: &str,
+    span: Range<usize>,
+) -> RawDiagnostic {
     RawDiagnostic::new(Code::TooLarge, message, pointer, span).help(SPLIT_FILE_HELP)
 }
 
@@ -109,15 +113,15 @@ pub(super) fn too_deep_message() -> String {
 }
 
 /// The diagnostic for a key that the mapping at a pointer has twice; `first` is the earlier one.
-pub(super) fn duplicate_key(
+pub(super) fn duplicate_key_diagnostic(
     pointer: &str,
     key: &str,
     span: Range<usize>,
     first: Range<usize>,
 ) -> RawDiagnostic {
-    let shown = quoted_key(&last(pointer), key);
+    let shown = quoted_key(&last_key(pointer), key);
     let message = format!("the key '{shown}' appears twice");
-    RawDiagnostic::new(Code::DuplicateKey, message, child(pointer, key), span)
+    RawDiagnostic::new(Code::DuplicateKey, message, child_pointer(pointer, key), span)
         .label(first, format!("'{shown}' appears here first"))
         .help("remove one of the two")
 }

@@ -4,8 +4,8 @@
 
 use crate::syntax::Content;
 
-/// The value of a plain scalar.
-pub(super) fn resolve(text: &str) -> Content {
+/// Parses a plain scalar.
+pub(super) fn parse_plain(text: &str) -> Content {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Content::Null,
         "true" | "True" | "TRUE" => Content::Bool(true),
@@ -13,25 +13,27 @@ pub(super) fn resolve(text: &str) -> Content {
         ".nan" | ".NaN" | ".NAN" => Content::Float(f64::NAN),
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Content::Float(f64::INFINITY),
         "-.inf" | "-.Inf" | "-.INF" => Content::Float(f64::NEG_INFINITY),
-        _ => number(text).unwrap_or_else(|| Content::Text(text.to_owned())),
+        _ => parse_number(text).unwrap_or_else(|| Content::Text(text.to_owned())),
     }
 }
 
-fn number(text: &str) -> Option<Content> {
+/// Parses a number; `None` for a text.
+fn parse_number(text: &str) -> Option<Content> {
     if let Some(digits) = text.strip_prefix("0o") {
-        return radix(digits, 8);
+        return parse_digits(digits, 8);
     }
     if let Some(digits) = text.strip_prefix("0x") {
-        return radix(digits, 16);
+        return parse_digits(digits, 16);
     }
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     if !unsigned.is_empty() && unsigned.bytes().all(|it| it.is_ascii_digit()) {
-        return Some(integer(text, unsigned));
+        return Some(parse_integer(text, unsigned));
     }
-    float(unsigned).then(|| text.parse().ok().map(|it| finite(it, text))).flatten()
+    is_float(unsigned).then(|| text.parse().ok().map(|it| float_or_large(it, text))).flatten()
 }
 
-fn radix(digits: &str, radix: u32) -> Option<Content> {
+/// Parses the digits of an octal or hexadecimal integer.
+fn parse_digits(digits: &str, radix: u32) -> Option<Content> {
     if digits.is_empty() || !digits.chars().all(|it| it.is_digit(radix)) {
         return None;
     }
@@ -44,11 +46,12 @@ fn radix(digits: &str, radix: u32) -> Option<Content> {
 }
 
 /// A number, or its text if it is too large for a float.
-pub(super) fn finite(value: f64, text: &str) -> Content {
+pub(super) fn float_or_large(value: f64, text: &str) -> Content {
     if value.is_finite() { Content::Float(value) } else { Content::Large(text.to_owned()) }
 }
 
-fn integer(text: &str, unsigned: &str) -> Content {
+/// Parses a decimal integer; `unsigned` is the text without its sign.
+fn parse_integer(text: &str, unsigned: &str) -> Content {
     if let Ok(value) = text.parse() {
         return Content::Integer(value);
     }
@@ -60,21 +63,23 @@ fn integer(text: &str, unsigned: &str) -> Content {
 }
 
 /// Matches `[-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?`, without the sign.
-fn float(text: &str) -> bool {
+fn is_float(text: &str) -> bool {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
         None => (text, None),
     };
-    let digits = |it: &str| it.bytes().all(|byte| byte.is_ascii_digit());
-    let mantissa_holds = match mantissa.split_once('.') {
-        Some((whole, part)) => digits(whole) && digits(part) && !(whole.is_empty() && part.is_empty()),
-        None => !mantissa.is_empty() && digits(mantissa),
+    let has_digits_only = |it: &str| it.bytes().all(|byte| byte.is_ascii_digit());
+    let is_mantissa = match mantissa.split_once('.') {
+        Some((whole, part)) => {
+            has_digits_only(whole) && has_digits_only(part) && !(whole.is_empty() && part.is_empty())
+        }
+        None => !mantissa.is_empty() && has_digits_only(mantissa),
     };
-    let exponent_holds = exponent.is_none_or(|it| {
+    let is_exponent = exponent.is_none_or(|it| {
         let it = it.strip_prefix(['-', '+']).unwrap_or(it);
-        !it.is_empty() && digits(it)
+        !it.is_empty() && has_digits_only(it)
     });
-    mantissa_holds && exponent_holds
+    is_mantissa && is_exponent
 }
 
 #[cfg(test)]
@@ -83,7 +88,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, want: &str) {
-        assert_eq!(format!("{:?}", resolve(text)), want, "{text}");
+        assert_eq!(format!("{:?}", parse_plain(text)), want, "{text}");
     }
 
     #[test]

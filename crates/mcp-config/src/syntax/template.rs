@@ -28,7 +28,7 @@ pub(crate) const PLUGIN_ROOT: &str = "CLAUDE_PLUGIN_ROOT";
 pub(crate) const EDITOR_FOLDER_VARIABLES: [&str; 5] =
     [WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, USER_HOME, WORKSPACE_PATH, EXTENSION_PATH];
 
-/// Which references in a text are expanded.
+/// The references in a text that are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
 pub enum ReferenceRule {
@@ -48,21 +48,21 @@ pub enum ReferenceRule {
 }
 
 /// Splits a text into literal parts and references.
-pub fn split(text: &str, rule: ReferenceRule) -> Vec<TemplatePart> {
+pub fn split_references(text: &str, rule: ReferenceRule) -> Vec<TemplatePart> {
     let mut res = Vec::new();
     let mut rest = text;
     let mut searched = 0;
-    let sign = if rule == ReferenceRule::Opencode { '{' } else { '$' };
-    while let Some(found) = rest[searched..].find(sign) {
+    let opening = if rule == ReferenceRule::Opencode { '{' } else { '$' };
+    while let Some(found) = rest[searched..].find(opening) {
         let start = searched + found;
-        let Some((piece, length)) = parse_reference(&rest[start..], rule) else {
+        let Some((part, length)) = parse_reference(&rest[start..], rule) else {
             searched = start + 1;
             continue;
         };
         if start > 0 {
             res.push(text_part(&rest[..start]));
         }
-        res.push(piece);
+        res.push(part);
         rest = &rest[start + length..];
         searched = 0;
     }
@@ -72,13 +72,14 @@ pub fn split(text: &str, rule: ReferenceRule) -> Vec<TemplatePart> {
     res
 }
 
+/// A literal part.
 fn text_part(text: &str) -> TemplatePart {
     TemplatePart::Text(Secret::new(text))
 }
 
 /// Parses the reference at the start of a text. Returns it and its length in bytes.
 fn parse_reference(text: &str, rule: ReferenceRule) -> Option<(TemplatePart, usize)> {
-    let editor = match rule {
+    let is_editor_rule = match rule {
         ReferenceRule::Literal => return None,
         ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => false,
         ReferenceRule::Editor | ReferenceRule::EditorAndShell => true,
@@ -87,14 +88,15 @@ fn parse_reference(text: &str, rule: ReferenceRule) -> Option<(TemplatePart, usi
     let Some(inner) = text.strip_prefix("${") else {
         let name = &text[1..];
         let length = name_length(name);
-        let found = rule == ReferenceRule::EditorAndShell && length > 0;
-        return found.then(|| (TemplatePart::Variable(name[..length].to_owned()), length + "$".len()));
+        let is_shell_variable = rule == ReferenceRule::EditorAndShell && length > 0;
+        return is_shell_variable
+            .then(|| (TemplatePart::Variable(name[..length].to_owned()), length + "$".len()));
     };
     let length = name_length(inner);
     if length > 0 && inner.as_bytes().get(length) == Some(&b'}') {
         return Some((TemplatePart::Variable(inner[..length].to_owned()), length + "${}".len()));
     }
-    if !editor {
+    if !is_editor_rule {
         return None;
     }
     if let Some(secret) = inner.strip_prefix("{") {
@@ -114,21 +116,21 @@ fn parse_opencode_reference(text: &str) -> Option<(TemplatePart, usize)> {
     let inner = &text["{".len()..];
     // References do not nest, so the search is linear.
     let end = inner.find(['{', '}']).filter(|it| inner[*it..].starts_with('}'))?;
-    let piece = match inner[..end].split_once(':')? {
+    let part = match inner[..end].split_once(':')? {
         ("env", name) if !name.is_empty() && name_length(name) == name.len() => {
             TemplatePart::Variable(name.to_owned())
         }
         ("file", path) if !path.is_empty() => TemplatePart::File(path.to_owned()),
         _ => return None,
     };
-    Some((piece, end + "{}".len()))
+    Some((part, end + "{}".len()))
 }
 
 /// Parses the text between the braces of an editor's reference. `length` is the length of the name at its start.
 fn parse_editor_reference(inner: &str, length: usize) -> Option<TemplatePart> {
-    let whole_name = |it: &str| !it.is_empty() && name_length(it) == it.len();
+    let is_name = |it: &str| !it.is_empty() && name_length(it) == it.len();
     match (&inner[..length], &inner[length..]) {
-        ("env", name) if name.starts_with(':') && whole_name(&name[1..]) => {
+        ("env", name) if name.starts_with(':') && is_name(&name[1..]) => {
             Some(TemplatePart::Variable(name[1..].to_owned()))
         }
         ("input", id) if id.len() > 1 && id.starts_with(':') => Some(TemplatePart::Input(id[1..].to_owned())),
@@ -162,13 +164,13 @@ pub(crate) fn may_have_reference(text: &str) -> bool {
 
 /// Returns whether the text has a reference.
 pub fn has_reference(text: &str, rule: ReferenceRule) -> bool {
-    may_have_reference(text) && !is_literal(&split(text, rule), text)
+    may_have_reference(text) && !is_literal(&split_references(text, rule), text)
 }
 
-/// Returns whether the text has no reference. `pieces` are its parts.
-fn is_literal(pieces: &[TemplatePart], text: &str) -> bool {
-    pieces.iter().all(|it| match it {
-        TemplatePart::Text(piece) => piece.expose().len() == text.len(),
+/// Returns whether the text, which was split into these parts, has no reference.
+fn is_literal(parts: &[TemplatePart], text: &str) -> bool {
+    parts.iter().all(|it| match it {
+        TemplatePart::Text(part) => part.expose().len() == text.len(),
         TemplatePart::Variable(_)
         | TemplatePart::VariableOr { .. }
         | TemplatePart::Input(_)
@@ -191,7 +193,7 @@ pub enum UnexpandedReference<'a> {
 }
 
 /// Finds the first `{env:NAME` without a `}`.
-pub(crate) fn unclosed_braces(text: &str) -> Option<UnexpandedReference<'_>> {
+pub(crate) fn find_unclosed_braces(text: &str) -> Option<UnexpandedReference<'_>> {
     text.match_indices('{').find_map(|(at, _)| {
         let inner = &text[at + 1..];
         let name = inner.strip_prefix("env:")?;
@@ -202,9 +204,9 @@ pub(crate) fn unclosed_braces(text: &str) -> Option<UnexpandedReference<'_>> {
 }
 
 /// Finds the first text that looks like a reference but is not expanded.
-pub fn find_unexpanded_reference(pieces: &[TemplatePart]) -> Option<UnexpandedReference<'_>> {
-    pieces.iter().find_map(|it| match it {
-        TemplatePart::Text(piece) => piece.expose().split("${").skip(1).find_map(|inner| {
+pub fn find_unexpanded_reference(parts: &[TemplatePart]) -> Option<UnexpandedReference<'_>> {
+    parts.iter().find_map(|it| match it {
+        TemplatePart::Text(part) => part.expose().split("${").skip(1).find_map(|inner| {
             let name = &inner[..name_length(inner)];
             let spaced = inner.trim_start();
             let spaced = &spaced[..name_length(spaced)];
@@ -238,11 +240,11 @@ pub fn parse_value<'a>(text: impl Into<Cow<'a, str>>, rule: ReferenceRule) -> Co
     if !may_have_reference(&text) {
         return ConfigValue::literal(text.into_owned());
     }
-    let pieces = split(&text, rule);
-    if is_literal(&pieces, &text) {
+    let parts = split_references(&text, rule);
+    if is_literal(&parts, &text) {
         return ConfigValue::literal(text.into_owned());
     }
-    ConfigValue::Template(pieces)
+    ConfigValue::Template(parts)
 }
 
 #[cfg(test)]
@@ -251,7 +253,7 @@ mod tests {
 
     #[track_caller]
     fn check_by(text: &str, rule: ReferenceRule, want: &str) {
-        let shown: Vec<_> = split(text, rule)
+        let shown: Vec<_> = split_references(text, rule)
             .into_iter()
             .map(|it| match it {
                 TemplatePart::Text(text) => format!("'{}'", text.expose()),
@@ -319,7 +321,11 @@ mod tests {
     fn texts_that_look_like_references_are_found() {
         use UnexpandedReference::{Spaced, Unclosed, Unknown};
         let check = |text, want| {
-            assert_eq!(find_unexpanded_reference(&split(text, ReferenceRule::Editor)), want, "{text}")
+            assert_eq!(
+                find_unexpanded_reference(&split_references(text, ReferenceRule::Editor)),
+                want,
+                "{text}"
+            )
         };
         check("${A} ${extensionPath.x}", Some(Unknown("extensionPath")));
         check("${command:secret}", Some(Unknown("command")));
@@ -329,9 +335,9 @@ mod tests {
         check("${ A }", Some(Spaced("A")));
         check("${A:-b} $C ${1} ${} ${ ${}", None);
         let unclosed = UnexpandedReference::UnclosedBraces("env:A");
-        assert_eq!(unclosed_braces("x {} {env:A-b"), Some(unclosed));
+        assert_eq!(find_unclosed_braces("x {} {env:A-b"), Some(unclosed));
         for text in ["{env:A}", "{env:", "{env: A", "${A", "{file:a"] {
-            assert_eq!(unclosed_braces(text), None, "{text}");
+            assert_eq!(find_unclosed_braces(text), None, "{text}");
         }
         assert_eq!(input_variable("my-key"), "MCP_INPUT_MY_KEY");
     }

@@ -12,7 +12,7 @@ use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary};
 use crate::syntax::key_interner::KeyInterner;
 use crate::syntax::layout::Layout;
 use crate::syntax::parsed_text::{
-    MAX_BYTES, MAX_DEPTH, MAX_VALUES, too_deep_message, too_large, too_many_values_message,
+    MAX_BYTES, MAX_DEPTH, MAX_VALUES, too_deep_message, too_large_diagnostic, too_many_values_message,
 };
 use crate::syntax::{Content, Key, KeyKind, Member, Node, ParsedText, look_alike};
 
@@ -23,26 +23,26 @@ pub(super) fn parse(text: &str) -> ParsedText {
     }
     let document = match Document::parse(text) {
         Ok(document) => document,
-        Err(error) => return ParsedText { diagnostics: mistakes(text, error), ..ParsedText::default() },
+        Err(error) => return ParsedText { diagnostics: diagnose(text, error), ..ParsedText::default() },
     };
     let mut builder = TreeBuilder { keys: KeyInterner::default() };
-    let root = builder.table(document.as_table(), 0..text.len());
+    let root = builder.build_table(document.as_table(), 0..text.len());
     if root.size > MAX_VALUES {
-        return ParsedText::failed(too_large(too_many_values_message(), "", 0..0));
+        return ParsedText::failed(too_large_diagnostic(too_many_values_message(), "", 0..0));
     }
     if root.depth > MAX_DEPTH {
-        return ParsedText::failed(too_large(too_deep_message(), "", 0..0));
+        return ParsedText::failed(too_large_diagnostic(too_deep_message(), "", 0..0));
     }
     ParsedText { root: Some(root), ..ParsedText::default() }
 }
 
-/// The first mistake, and those after it as long as they are characters that look like others.
-fn mistakes(text: &str, first: TomlError) -> Vec<RawDiagnostic> {
+/// The diagnostics for the first error, and for those after it as long as they are characters that look like others.
+fn diagnose(text: &str, first: TomlError) -> Vec<RawDiagnostic> {
     const MAX_MISTAKES: usize = 10;
     let mut res = Vec::new();
     let mut rest = Cow::Borrowed(text);
     let mut error = first;
-    while let Some((span, look_alike)) = look_alike_of(&rest, &error).filter(|_| res.len() < MAX_MISTAKES) {
+    while let Some((span, look_alike)) = find_look_alike(&rest, &error).filter(|_| res.len() < MAX_MISTAKES) {
         let (message, help) = look_alike;
         res.push(
             RawDiagnostic::new(Code::Syntax, format!("invalid TOML: {message}"), "", span.clone()).help(help),
@@ -73,6 +73,7 @@ const OUT_OF_RANGE: &str = "the number is out of range";
 const INTEGER_HELP: &str = "TOML has whole numbers from -9,223,372,036,854,775,808 to 9,223,372,036,854,775,807; \
                             write such a number, or a text in quotes if the program reads one";
 
+/// The bytes of an error, on character boundaries.
 fn error_span(text: &str, error: &TomlError) -> Range<usize> {
     let span = error.span().unwrap_or(text.len()..text.len());
     let start = floor_char_boundary(text, span.start.min(text.len()));
@@ -80,7 +81,7 @@ fn error_span(text: &str, error: &TomlError) -> Range<usize> {
 }
 
 /// The first look-alike outside of quotes in the line of an error, with its description.
-fn look_alike_of(text: &str, error: &TomlError) -> Option<(Range<usize>, (String, String))> {
+fn find_look_alike(text: &str, error: &TomlError) -> Option<(Range<usize>, (String, String))> {
     let layout = Layout::new(text);
     let start = layout.line_start(error_span(text, error).start);
     let mut open = None;
@@ -101,22 +102,23 @@ fn look_alike_of(text: &str, error: &TomlError) -> Option<(Range<usize>, (String
     None
 }
 
+/// Converts the items of the TOML parser to nodes.
 struct TreeBuilder {
     keys: KeyInterner,
 }
 
 impl TreeBuilder {
-    /// A table. `span` is the start of its span, if the parser has none.
-    fn table(&mut self, table: &Table, span: Range<usize>) -> Node {
+    /// Converts a table. `span` is used if the parser has none.
+    fn build_table(&mut self, table: &Table, span: Range<usize>) -> Node {
         let span = table.span().filter(|it| !it.is_empty()).unwrap_or(span);
-        self.mapping(table, span)
+        self.build_mapping(table, span)
     }
 
-    fn mapping(&mut self, table: &dyn TableLike, mut span: Range<usize>) -> Node {
+    fn build_mapping(&mut self, table: &dyn TableLike, mut span: Range<usize>) -> Node {
         let mut members = Vec::with_capacity(table.len());
         for (text, item) in table.iter() {
             let key_span = table.key(text).and_then(TomlKey::span).unwrap_or(span.start..span.start);
-            let value = self.item(item, key_span.clone());
+            let value = self.build_item(item, key_span.clone());
             span.end = span.end.max(value.span.end);
             let key = Key { text: self.keys.intern(text), span: key_span, kind: KeyKind::Text };
             members.push(Member { key, value });
@@ -124,13 +126,14 @@ impl TreeBuilder {
         Node::new(Content::Mapping(members), span)
     }
 
-    fn item(&mut self, item: &Item, key_span: Range<usize>) -> Node {
+    fn build_item(&mut self, item: &Item, key_span: Range<usize>) -> Node {
         match item {
             Item::None => Node::new(Content::Null, key_span),
-            Item::Value(value) => self.value(value, key_span),
-            Item::Table(table) => self.table(table, key_span),
+            Item::Value(value) => self.build_value(value, key_span),
+            Item::Table(table) => self.build_table(table, key_span),
             Item::ArrayOfTables(tables) => {
-                let items: Vec<Node> = tables.iter().map(|it| self.table(it, key_span.clone())).collect();
+                let items: Vec<Node> =
+                    tables.iter().map(|it| self.build_table(it, key_span.clone())).collect();
                 let ends = items.iter().map(|it| it.span.end);
                 let span = key_span.start..ends.max().unwrap_or(key_span.end);
                 Node::new(Content::Sequence(items), span)
@@ -138,7 +141,7 @@ impl TreeBuilder {
         }
     }
 
-    fn value(&mut self, value: &Value, key_span: Range<usize>) -> Node {
+    fn build_value(&mut self, value: &Value, key_span: Range<usize>) -> Node {
         let span = value.span().unwrap_or(key_span);
         let content = match value {
             Value::String(text) => Content::Text(text.value().clone()),
@@ -147,9 +150,9 @@ impl TreeBuilder {
             Value::Boolean(value) => Content::Bool(*value.value()),
             Value::Datetime(date) => Content::Text(date.value().to_string()),
             Value::Array(array) => {
-                Content::Sequence(array.iter().map(|it| self.value(it, span.clone())).collect())
+                Content::Sequence(array.iter().map(|it| self.build_value(it, span.clone())).collect())
             }
-            Value::InlineTable(table) => return self.mapping(table, span),
+            Value::InlineTable(table) => return self.build_mapping(table, span),
         };
         Node::new(content, span)
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use mcp_host_config::internal::template::{self, ReferenceRule};
 use mcp_host_config::internal::{
-    ChangedPointers, Content, Node, ParsedText, Syntax, difference, parse_as, parse_editor_env_file, to_json,
+    ChangedPointers, Content, Node, ParsedText, Syntax, find_difference, parse_as, parse_editor_env_file,
+    to_json,
 };
 use mcp_host_config::{
     Applicability, Colour, Document, Profile, Switch, fix_all, parse_env_file, read, remove_server, render,
@@ -75,7 +76,7 @@ pub fn jsonc(bytes: &[u8]) {
     check_spans(text, &lenient);
     let Some(root) = strict.root.as_ref().filter(|_| strict.diagnostics.is_empty()) else { return };
     let same = lenient.root.as_ref().expect("JSON is also JSON with comments");
-    assert_eq!(difference(root, same, &ChangedPointers::default()), None);
+    assert_eq!(find_difference(root, same, &ChangedPointers::default()), None);
     let plain = text.trim_start_matches('\u{feff}');
     if plain.trim().is_empty() {
         return;
@@ -101,7 +102,7 @@ pub fn yaml(bytes: &[u8]) {
     assert_eq!(parsed.diagnostics.len(), again.diagnostics.len());
     match (&parsed.root, &again.root) {
         (Some(first), Some(second)) => {
-            assert_eq!(difference(first, second, &ChangedPointers::default()), None)
+            assert_eq!(find_difference(first, second, &ChangedPointers::default()), None)
         }
         (None, None) => {
             assert!(!parsed.diagnostics.is_empty(), "nothing was read, and there is no diagnostic")
@@ -128,7 +129,7 @@ pub fn template(bytes: &[u8]) {
         ReferenceRule::EditorAndShell,
         ReferenceRule::Opencode,
     ] {
-        let pieces = template::split(text, rule);
+        let pieces = template::split_references(text, rule);
         let mut at = 0;
         for piece in &pieces {
             let word = match piece {
@@ -164,7 +165,7 @@ pub fn template(bytes: &[u8]) {
             }
             ConfigValue::HostEnv { .. } => panic!("a text is never a variable of the host"),
         }
-        template::find_unexpanded_reference(&template::split(text, rule));
+        template::find_unexpanded_reference(&template::split_references(text, rule));
         template::input_variable(text);
     }
 }

@@ -7,7 +7,7 @@ use crate::dialect::editor::keys::{self, EntryField, EntryKey};
 use crate::dialect::write::common;
 use crate::dialect::write::report::WriteReport;
 use crate::syntax::output::OutputValue;
-use crate::syntax::template::{ReferenceRule, split};
+use crate::syntax::template::{ReferenceRule, split_references};
 
 /// The rules of an [`EntryForm`] beyond the table of keys.
 struct FormRules {
@@ -193,9 +193,9 @@ fn move_variables(key: &str, env: &mut Members, out: &mut Members) {
 }
 
 /// Splits a text into texts and references. Any other value has none.
-fn split_references(value: &OutputValue) -> Vec<TemplatePart> {
+fn value_parts(value: &OutputValue) -> Vec<TemplatePart> {
     match value {
-        OutputValue::Text(text) => split(text, ReferenceRule::Editor),
+        OutputValue::Text(text) => split_references(text, ReferenceRule::Editor),
         OutputValue::Scalar(_) | OutputValue::List(_) | OutputValue::Map(_) => Vec::new(),
     }
 }
@@ -208,7 +208,7 @@ fn rewrite_for_codex(members: Members) -> Members {
             ("env", OutputValue::Map(env)) => move_variables("env_vars", env, &mut variables),
             ("http_headers", OutputValue::Map(headers)) => {
                 let mut named = Vec::new();
-                headers.retain(|(name, value)| match &split_references(value)[..] {
+                headers.retain(|(name, value)| match &value_parts(value)[..] {
                     [TemplatePart::Variable(variable)] => {
                         named.push((name.clone(), OutputValue::text(variable)));
                         false
@@ -243,7 +243,7 @@ fn rewrite_for_goose(name: &str, members: Members) -> Members {
         match (&*key, &mut value) {
             ("envs", OutputValue::Map(envs)) => move_variables("env_keys", envs, &mut variables),
             ("headers", OutputValue::Map(headers)) => {
-                let names = headers.iter().flat_map(|it| split_references(&it.1)).filter_map(|it| match it {
+                let names = headers.iter().flat_map(|it| value_parts(&it.1)).filter_map(|it| match it {
                     TemplatePart::Variable(name) => Some(OutputValue::text(name)),
                     TemplatePart::Text(_)
                     | TemplatePart::VariableOr { .. }

@@ -68,7 +68,7 @@ impl ValueReader<'_> {
         if !template::may_have_reference(text) {
             return;
         }
-        let parts = template::split(text, self.rule);
+        let parts = template::split_references(text, self.rule);
         if self.program.variables == VariableSyntax::Unsupported
             && parts.iter().any(|it| !matches!(it, TemplatePart::Text(_)))
         {
@@ -134,7 +134,7 @@ pub(super) fn normalize_references(text: &str, rule: ReferenceRule) -> String {
         TemplatePart::File(path) => format!("${{file:{path}}}"),
         TemplatePart::VariableOr { .. } | TemplatePart::Input(_) => String::new(),
     };
-    template::split(text, rule).iter().map(part).collect()
+    template::split_references(text, rule).iter().map(part).collect()
 }
 
 /// Returns whether the last word of a text is `$NAME`. Anywhere else the `$` may be part of a password.
@@ -217,7 +217,7 @@ fn warn_if_not_text(found: &str, at: &Location, values: &ValueReader<'_>) {
         return;
     }
     let context = values.context;
-    let name = quoted_key("env", &crate::syntax::last(&at.pointer(context)));
+    let name = quoted_key("env", &crate::syntax::last_key(&at.pointer(context)));
     let message = format!("the variable '{name}' is {found}, not text; most programs refuse that");
     let (help, fix) = match found {
         "null" => ("write `\"\"` for an empty variable, or remove it", None),
@@ -229,7 +229,7 @@ fn warn_if_not_text(found: &str, at: &Location, values: &ValueReader<'_>) {
 
 /// Warns about a list of variables or headers, because programs read a mapping.
 pub(super) fn warn_about_list(at: &Location, context: &ReadContext) {
-    let key = crate::syntax::last(&at.pointer(context));
+    let key = crate::syntax::last_key(&at.pointer(context));
     if !keys::find(&key).is_some_and(EntryKey::is_common) {
         return;
     }
@@ -394,7 +394,7 @@ fn lower_duration(
     let value = *slot.value()?;
     let res = checks::duration_from_secs(value / units_per_second);
     if res.is_none() {
-        let key = crate::syntax::last(&slot.at.pointer(context));
+        let key = crate::syntax::last_key(&slot.at.pointer(context));
         let message = format!("'{key}' must be a finite number greater than zero");
         let help = if units_per_second > 1.0 {
             "write milliseconds, such as 30000"

@@ -26,7 +26,7 @@ use crate::de::{Location, ReadContext};
 use crate::diagnostic::{Code, RawDiagnostic};
 use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
 use crate::dialect::lowering::UniqueNames;
-use crate::syntax::{self, Content, Node, contains};
+use crate::syntax::{self, Content, Node, pointer_contains};
 
 use conventions::{DISABLED, Disabling, ENABLED, EntryForm, JsonExtensions, Program, SwitchKey};
 use entry_fields::EntryFields;
@@ -90,7 +90,7 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
             }
             Content::Null | Content::Broken => {}
             _ => {
-                let key = crate::syntax::last(&at.pointer(context));
+                let key = crate::syntax::last_key(&at.pointer(context));
                 let message = format!("'{key}' must be a mapping of servers, not {}", node.kind());
                 context.error(
                     Code::WrongType,
@@ -149,7 +149,9 @@ fn downgrade_foreign_duplicates(roots: &[ServerMap<'_>], context: &ReadContext) 
     let roots: Vec<_> = roots.iter().map(|it| it.at.pointer(context)).collect();
     context.downgrade_to_warnings(|it| {
         it.code == Code::DuplicateKey
-            && !roots.iter().any(|root| contains(root, &it.pointer) || contains(&it.pointer, root))
+            && !roots
+                .iter()
+                .any(|root| pointer_contains(root, &it.pointer) || pointer_contains(&it.pointer, root))
     });
 }
 
@@ -157,7 +159,7 @@ fn downgrade_foreign_duplicates(roots: &[ServerMap<'_>], context: &ReadContext) 
 fn read_server(name: Option<&str>, node: &Node, at: &Location, file: &lower::FileContext<'_>) -> ReadEntry {
     let context = file.context;
     let own_name = node.text_of("name");
-    let label = || format!("servers[{}]", crate::syntax::last(&at.pointer(context)));
+    let label = || format!("servers[{}]", crate::syntax::last_key(&at.pointer(context)));
     let shown_name = name.or(own_name).filter(|name| !name.is_empty()).map_or_else(label, display_name);
     let mut res = ReadEntry::new(shown_name, at, context);
     res.span = node.span.clone();

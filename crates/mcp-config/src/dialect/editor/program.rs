@@ -8,7 +8,7 @@ use crate::dialect::editor::programs::{
     CONTINUE, CRUSH, DEV_CONTAINER, DEV_CONTAINER_SERVERS, GEMINI_CLI, LIBRE_CHAT, LIBRE_CHAT_KEYS, PROGRAMS,
     UNKNOWN,
 };
-use crate::syntax::{Node, child, last, segments};
+use crate::syntax::{Node, child_pointer, last_key, pointer_segments};
 
 impl Program {
     /// The program of the file at a path. `None` if neither the path nor the file name is in the table.
@@ -34,7 +34,7 @@ impl Program {
     /// content of the file is another program's.
     pub(crate) fn of_servers(path: &str, root: &Node, at: &str) -> &'static Program {
         let by_path = Program::of_file(path).filter(|it| !it.is_unknown());
-        let keys = [segments(at).collect::<Vec<_>>().join("."), last(at)];
+        let keys = [pointer_segments(at).collect::<Vec<_>>().join("."), last_key(at)];
         // Many programs have the usual key.
         let of_key = |key: &String| PROGRAMS.iter().find(|it| it.key == key && it.key != UNKNOWN.key);
         match (by_path, keys.iter().find_map(of_key)) {
@@ -73,7 +73,11 @@ impl Program {
 
     /// The pointer to the servers of its files.
     pub(crate) fn servers_pointer(&self) -> String {
-        if self.key == DEV_CONTAINER.key { DEV_CONTAINER_SERVERS.to_owned() } else { child("", self.key) }
+        if self.key == DEV_CONTAINER.key {
+            DEV_CONTAINER_SERVERS.to_owned()
+        } else {
+            child_pointer("", self.key)
+        }
     }
 
     /// Whether this is [`UNKNOWN`], or a row of the table with its name.
@@ -114,7 +118,7 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, key: &str, servers: &str, want: &str) {
-        check_file(path, &child("", key), &format!("{{\"{key}\": {servers}}}"), want);
+        check_file(path, &child_pointer("", key), &format!("{{\"{key}\": {servers}}}"), want);
     }
 
     #[track_caller]

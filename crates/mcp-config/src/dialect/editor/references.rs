@@ -11,7 +11,9 @@ use crate::dialect::editor::conventions::{Program, VariableSyntax};
 use crate::dialect::editor::server_maps::declared_inputs;
 use crate::dialect::write::report::WriteReport;
 use crate::syntax::output::OutputValue;
-use crate::syntax::template::{ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, split};
+use crate::syntax::template::{
+    ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, split_references,
+};
 use crate::syntax::{self, Syntax, to_json};
 
 impl Program {
@@ -91,7 +93,7 @@ impl Program {
             written
         };
         // `${/}` splits into a text, so a text without references must stay unchanged.
-        match split(text, ReferenceRule::Editor)[..] {
+        match split_references(text, ReferenceRule::Editor)[..] {
             [] | [TemplatePart::Text(_)] => text.to_owned(),
             ref parts => parts.iter().map(rewrite_part).collect(),
         }
@@ -238,10 +240,10 @@ mod tests {
             "{\"inputs\": [{\"id\": \"a\", \"type\": \"pickString\", \"options\": [\"x\"]}, 5]}",
         );
         assert_eq!(
-            declared.declaration("a").pretty().join(""),
+            declared.declaration("a").to_json_lines().join(""),
             r#"{  "id": "a",  "type": "pickString",  "options": ["x"]}"#
         );
-        let declaration = InputDeclarations::parse("not json").declaration("b").pretty().join("");
+        let declaration = InputDeclarations::parse("not json").declaration("b").to_json_lines().join("");
         assert_eq!(
             declaration,
             r#"{  "type": "promptString",  "id": "b",  "description": "b",  "password": true}"#

@@ -55,16 +55,17 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
             ("mcp_servers", _) if !may_be_toml(&context.file) => {}
             // Other programs' extensions are no servers.
             ("extensions", _) if !is_goose_extensions(node) => {}
-            (_, _) => res.push(map_of(node, at, &syntax::child("", key))),
+            (_, _) => res.push(map_of(node, at, &syntax::child_pointer("", key))),
         }
     }
     for pointer in nested_maps(root) {
-        let found = syntax::segments(&pointer).try_fold((root, at), |(node, at), segment| {
+        let found = syntax::pointer_segments(&pointer).try_fold((root, at), |(node, at), segment| {
             let member = node.get(&segment)?;
             Some((&member.value, at.member(member, context)))
         });
         if let Some((node, at)) = found {
-            let project = pointer.strip_prefix("/projects").and(syntax::parent(&pointer)).map(syntax::last);
+            let project =
+                pointer.strip_prefix("/projects").and(syntax::parent_pointer(&pointer)).map(syntax::last_key);
             let folder = project.map(|it| it.rsplit(['/', '\\']).next().unwrap_or_default().to_owned());
             res.push(ServerMap { project: folder, ..map_of(node, at, &pointer) });
         }
@@ -195,7 +196,8 @@ fn nested_maps(root: &Node) -> Vec<String> {
     let of_project = |it: &syntax::Member| {
         let servers = it.value.get("mcpServers")?;
         let is_used = servers.value.members().is_some_and(|it| !it.is_empty());
-        is_used.then(|| syntax::child(&syntax::child("/projects", &it.key.text), "mcpServers"))
+        is_used
+            .then(|| syntax::child_pointer(&syntax::child_pointer("/projects", &it.key.text), "mcpServers"))
     };
     let dev_container = root.at(DEV_CONTAINER_SERVERS).map(|_| DEV_CONTAINER_SERVERS.to_owned());
     dev_container.into_iter().chain(projects.iter().filter_map(of_project)).collect()

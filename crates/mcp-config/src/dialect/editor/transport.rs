@@ -196,7 +196,7 @@ impl EntryUrl {
         if template::has_reference(text, values.rule) {
             return Some(value);
         }
-        match checks::parse_url(text, lowering::url_rule(kind, context.rules.urls)) {
+        match checks::parse_url(text, lowering::url_rule(kind, context.rules.url_policy)) {
             Ok(parsed) => {
                 if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) {
                     let message =

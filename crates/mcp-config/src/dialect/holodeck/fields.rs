@@ -15,7 +15,7 @@ pub(super) fn report_missing_keys(given: &[(&'static str, bool)], at: &Location,
     for (key, _) in given.iter().filter(|it| !it.1) {
         let at = at.missing(key, context);
         let message = format!("'{key}' is required");
-        if context.rules.required.contains(key) && !context.has_error(&at) {
+        if context.rules.required_keys.contains(key) && !context.has_error(&at) {
             let help = match *key {
                 "server" => {
                     "add the name of the package or service; HoloDeck 0.7 does not have this key: use its profile"
@@ -23,7 +23,7 @@ pub(super) fn report_missing_keys(given: &[(&'static str, bool)], at: &Location,
                 _ => "describe what the server is for; models read it",
             };
             context.error(Code::MissingKey, &at, message, help);
-        } else if context.rules.recommended.contains(key) && !context.has_error(&at) {
+        } else if context.rules.recommended_keys.contains(key) && !context.has_error(&at) {
             let message = format!("'{key}' is missing");
             context.warning(
                 Code::MissingKey,
@@ -40,7 +40,7 @@ pub(super) fn parse_id(name: &Field<String>, context: &ReadContext) -> Option<Se
     let text = name.value()?;
     let id = context.parse_id(text, &name.at, "write a short name")?;
     let word = text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
-    if context.rules.names == NameRule::Word && !word {
+    if context.rules.name_rule == NameRule::Word && !word {
         let message = "'name' must have only ASCII letters, digits and `_`";
         context.error(Code::InvalidName, &name.at, message, "replace other characters by `_`");
         return None;
@@ -109,7 +109,7 @@ pub(super) fn lower_arguments(
     for slot in args.into_value().unwrap_or_default() {
         if let Some(text) = slot.value() {
             check_literal(text, &slot.at, checks::check_argument, context);
-            res.push(parse_value(text, context.rules.variables));
+            res.push(parse_value(text, context.rules.reference_rule));
         }
     }
     res
@@ -123,7 +123,7 @@ pub(super) fn lower_environment(
     let at = env.at;
     lowering::lower_environment(env.into_value(), &at, context, |text: String, at| {
         check_literal(&text, at, checks::check_env_value, context);
-        parse_value(text, context.rules.variables)
+        parse_value(text, context.rules.reference_rule)
     })
 }
 
@@ -152,8 +152,8 @@ pub(super) fn check_literal(
     check: fn(&str) -> Result<(), CheckError>,
     context: &ReadContext,
 ) {
-    lowering::warn_literal_reference(text, at, context.rules.variables, context);
-    if context.rules.variables != ReferenceRule::Literal && has_holodeck_reference(text) {
+    lowering::warn_literal_reference(text, at, context.rules.reference_rule, context);
+    if context.rules.reference_rule != ReferenceRule::Literal && has_holodeck_reference(text) {
         return;
     }
     context.report_check(at, check(text));

@@ -43,7 +43,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         defer_loading,
         sharing,
     } = item;
-    let variables = context.rules.variables;
+    let variables = context.rules.reference_rule;
     let given = [("server", server.is_given()), ("description", description.is_given())];
     fields::report_missing_keys(&given, at, context);
     let id = fields::parse_id(&name, context);

@@ -166,9 +166,9 @@ impl TransportFields<'_> {
             let help = format!("add `url`, or remove `transport: {}`", kind.as_str());
             context.error(Code::MissingUrl, &at.missing("url", context), message, help);
         })?;
-        lowering::warn_literal_reference(text, &url.at, context.rules.variables, context);
-        if context.rules.variables == ReferenceRule::Literal || !has_holodeck_reference(text) {
-            match checks::parse_url(text, lowering::url_rule(kind, context.rules.urls)) {
+        lowering::warn_literal_reference(text, &url.at, context.rules.reference_rule, context);
+        if context.rules.reference_rule == ReferenceRule::Literal || !has_holodeck_reference(text) {
+            match checks::parse_url(text, lowering::url_rule(kind, context.rules.url_policy)) {
                 Ok(parsed) if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) => {
                     let message = "'url' is not encrypted: others on the network can read the traffic";
                     let at = &url.at;
@@ -189,7 +189,7 @@ impl TransportFields<'_> {
                 }
             }
         }
-        Some(parse_value(text, context.rules.variables))
+        Some(parse_value(text, context.rules.reference_rule))
     }
 }
 
@@ -218,7 +218,7 @@ fn has_effect(key: &str, kind: TransportKind) -> bool {
 
 /// Reports a command that the profile does not allow (HD-013, HD-060). Returns whether it is allowed.
 fn check_allowed_command(command: &str, at: &Location, context: &ReadContext) -> bool {
-    let Some(commands) = context.rules.commands else { return true };
+    let Some(commands) = context.rules.allowed_commands else { return true };
     if commands.contains(&command) {
         return true;
     }

@@ -29,8 +29,8 @@ pub(crate) fn write_server(
     let ServerSpec { origin, transport, limits, config, metadata, .. } = server;
     let kind = transport.kind();
     let name = write_name(server.id.as_str(), rules, report)?;
-    let is_required = |key: &str| rules.required.contains(&key);
-    let mut entry = EntryWriter::new(server, rules.variables, report);
+    let is_required = |key: &str| rules.required_keys.contains(&key);
+    let mut entry = EntryWriter::new(server, rules.reference_rule, report);
     entry.add_text("name", &name);
     if server.description.is_none() && is_required("description") {
         let why = format!("{} requires a description", entry.report.title());
@@ -112,7 +112,7 @@ fn write_name(id: &str, rules: &ProfileRules, report: &mut WriteReport<'_>) -> O
     if has_holodeck_reference(id) || id.contains("${") {
         return report.add_server_omitted("id", "a name must not contain `${`");
     }
-    match rules.names {
+    match rules.name_rule {
         NameRule::Any => Some(id.to_owned()),
         NameRule::Word => {
             let res: String =
@@ -129,7 +129,7 @@ fn write_name(id: &str, rules: &ProfileRules, report: &mut WriteReport<'_>) -> O
 /// Adds the fields of a child process. `None` if it cannot be written, which is reported.
 fn write_stdio(spec: &StdioSpec, rules: &ProfileRules, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
     let command = &spec.command;
-    if let Some(commands) = rules.commands
+    if let Some(commands) = rules.allowed_commands
         && !commands.contains(&command.as_str())
     {
         let why = format!("only {} are allowed there", commands.join(", "));
@@ -158,7 +158,7 @@ fn write_url(
     entry.report.add_unsupported_if(spec.client_credentials.is_some(), "auth", "client credentials");
     common::report_sse_fallback(spec.sse_fallback, entry.report);
     let text = entry.required_text("url", &spec.url)?;
-    if !has_holodeck_reference(&text) && checks::parse_url(&text, url_rule(kind, rules.urls)).is_err() {
+    if !has_holodeck_reference(&text) && checks::parse_url(&text, url_rule(kind, rules.url_policy)).is_err() {
         let why = "only https is allowed there, and http for this machine";
         return entry.report.add_server_omitted("url", why);
     }
@@ -181,7 +181,7 @@ fn write_url(
 }
 
 fn has_no_reference(text: &str, rules: &ProfileRules) -> bool {
-    rules.variables == ReferenceRule::Literal || !has_holodeck_reference(text)
+    rules.reference_rule == ReferenceRule::Literal || !has_holodeck_reference(text)
 }
 
 /// Writes the `config` of an item. If the reader replaces variables it may be a template; otherwise it must not contain

@@ -90,7 +90,7 @@ fn write_file(
         let inputs = input_ids.iter().map(|it| declared.declaration(it)).collect();
         members.insert(0, ("inputs".to_owned(), OutputValue::List(inputs)));
     }
-    WrittenFile { text: OutputValue::Map(members).pretty().join("\n") + "\n", unsupported }
+    WrittenFile { text: OutputValue::Map(members).to_json_lines().join("\n") + "\n", unsupported }
 }
 
 /// Writes one server as an entry: its name and its content. The content includes the name if the servers of the dialect
@@ -117,12 +117,13 @@ fn write_file_text(profile: Profile, entries: Vec<(String, OutputValue)>) -> Str
         OutputValue::Map(members.into_iter().map(|it| (it.0.to_owned(), it.1)).collect())
     };
     let lines = match profile {
-        Profile::HoloDeck | Profile::HoloDeck07 => file(vec![("tools", list(entries))]).block(),
+        Profile::HoloDeck | Profile::HoloDeck07 => file(vec![("tools", list(entries))]).to_block_lines(),
         Profile::Dominds => {
-            file(vec![("version", OutputValue::scalar(1)), ("servers", OutputValue::Map(entries))]).block()
+            file(vec![("version", OutputValue::scalar(1)), ("servers", OutputValue::Map(entries))])
+                .to_block_lines()
         }
-        Profile::AcpV1 | Profile::AcpV2 => file(vec![("mcpServers", list(entries))]).pretty(),
-        Profile::McpJson => file(vec![("mcpServers", OutputValue::Map(entries))]).pretty(),
+        Profile::AcpV1 | Profile::AcpV2 => file(vec![("mcpServers", list(entries))]).to_json_lines(),
+        Profile::McpJson => file(vec![("mcpServers", OutputValue::Map(entries))]).to_json_lines(),
     };
     lines.join("\n") + "\n"
 }

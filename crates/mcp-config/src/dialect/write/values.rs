@@ -7,7 +7,8 @@ use crate::dialect::write::report::{Reason, WriteReport};
 use crate::profile::rules::ProfileRules;
 use crate::syntax::output::OutputValue;
 use crate::syntax::template::{
-    ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, has_reference, parse_value, split,
+    ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, has_reference, parse_value,
+    split_references,
 };
 
 /// The text of a value. Fails if the rule would read it as another value, or cannot express a reference.
@@ -17,7 +18,7 @@ pub(crate) fn value_text(value: &ConfigValue, rule: ReferenceRule) -> Result<Str
         |text: &str| if has_reference(text, rule) { Err(WOULD_BE_REPLACED) } else { Ok(text.to_owned()) };
     let reference = |text: String| {
         let whole = matches!(
-            split(&text, rule)[..],
+            split_references(&text, rule)[..],
             [TemplatePart::Variable(_)
                 | TemplatePart::VariableOr { .. }
                 | TemplatePart::Input(_)
@@ -57,7 +58,7 @@ pub(crate) fn value_text(value: &ConfigValue, rule: ReferenceRule) -> Result<Str
 
 /// Rewrites a text of the model, such as a working directory, whose references are those of the dialect `origin`.
 pub(crate) fn rewrite_text(text: &str, origin: Dialect, rule: ReferenceRule) -> Result<String, Reason> {
-    let source_rule = ProfileRules::for_profile(Profile::default_for(origin)).variables;
+    let source_rule = ProfileRules::for_profile(Profile::default_for(origin)).reference_rule;
     value_text(&parse_value(text, source_rule), rule)
 }
 

@@ -20,16 +20,16 @@ impl MaskedText {
         let mut masker = Masker { syntax, visible: Vec::new(), hidden: Vec::new() };
         if shown.secret_keys.is_empty() {
             masker.visible.push(0..text.len());
-            return masker.finish(text, &[]);
+            return masker.into_masked_text(text, &[]);
         }
         let parsed = syntax::parse_as(text, syntax);
         masker.hidden = parsed.dropped;
         if let Some(root) = &parsed.root {
             let mut targets = BTreeSet::new();
             shown.collect_targets(root, false, &mut targets);
-            KeyMasker { masker: &mut masker, text, shown, targets }.value(root, false);
+            KeyMasker { masker: &mut masker, text, shown, targets }.mark_value(root, false);
         }
-        masker.finish(text, &[])
+        masker.into_masked_text(text, &[])
     }
 }
 
@@ -48,13 +48,15 @@ impl ShownValues<'_> {
         node.items().unwrap_or_default().iter().for_each(|it| self.collect_targets(it, is_secret, targets));
     }
 
-    fn shows(self, node: &Node) -> bool {
+    /// Whether a value was read, and contains no key of a secret.
+    fn is_shown(self, node: &Node) -> bool {
         // Without the space of YAML, the value contains the key.
         let has_key = |text: &str| self.secret_keys.iter().any(|it| text.contains(&format!("{it}:")));
         self.read.contains(&node.span.start) && !node.text().is_some_and(has_key)
     }
 }
 
+/// Marks the values that are shown, by the keys above them.
 struct KeyMasker<'a> {
     masker: &'a mut Masker,
     text: &'a str,
@@ -64,7 +66,7 @@ struct KeyMasker<'a> {
 }
 
 impl KeyMasker<'_> {
-    fn value(&mut self, node: &Node, is_secret: bool) {
+    fn mark_value(&mut self, node: &Node, is_secret: bool) {
         let KeyMasker { masker, text, shown, targets } = self;
         if let Content::Shared(target) = &node.content
             && target.span != node.span
@@ -77,19 +79,19 @@ impl KeyMasker<'_> {
             Content::Mapping(members) => {
                 for member in members {
                     let key = &member.key;
-                    self.masker.table_header(&member.value, self.text);
-                    self.masker.key(&key.span, Some(&key.text), self.text, Visibility::Nothing);
+                    self.masker.show_table_header(&member.value, self.text);
+                    self.masker.show_key(&key.span, Some(&key.text), self.text, Visibility::Nothing);
                     let is_key_of_secret = self.shown.secret_keys.contains(&&*key.text);
-                    self.value(&member.value, is_secret || is_key_of_secret);
+                    self.mark_value(&member.value, is_secret || is_key_of_secret);
                 }
             }
             Content::Sequence(items) => {
                 for item in items {
-                    self.masker.table_header(item, self.text);
-                    self.value(item, is_secret);
+                    self.masker.show_table_header(item, self.text);
+                    self.mark_value(item, is_secret);
                 }
             }
-            _ if !is_secret && shown.shows(node) => masker.visible.push(node.span.clone()),
+            _ if !is_secret && shown.is_shown(node) => masker.visible.push(node.span.clone()),
             _ => masker.hide(node, text),
         }
     }

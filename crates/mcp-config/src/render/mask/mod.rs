@@ -48,13 +48,13 @@ const COMMAND_KEYS: [&str; 2] = ["command", "cmd"];
 /// Keys with hidden values; the keys are shown in files that cannot be parsed.
 const SECRET_KEYS: WordList = WordList("env headers args config url sessionId manual instructions model");
 
-/// Masked text, and a map from the original offsets.
+/// A masked text, with a map from the original offsets.
 pub(crate) struct MaskedText {
     text: String,
     /// The offset in the masked text, by original offset.
     offsets: Vec<usize>,
     /// The starts of the lines.
-    starts: Vec<usize>,
+    line_starts: Vec<usize>,
 }
 
 /// Some lines of a masked text.
@@ -67,6 +67,7 @@ pub(super) struct LineWindow<'a> {
 }
 
 impl MaskedText {
+    /// Masks a text in the syntax of the file `name`.
     pub(super) fn new(name: &str, text: &str) -> MaskedText {
         let syntax = Syntax::of_editor_file(name, text);
         let parsed = match syntax {
@@ -74,23 +75,23 @@ impl MaskedText {
             Syntax::Yaml | Syntax::Json | Syntax::JsonWithComments => syntax::parse_any(text),
         };
         let syntax::ParsedText { root, dropped, diagnostics, extensions: _ } = parsed;
-        let twice = diagnostics.into_iter().filter(|it| it.code == Code::DuplicateKey);
-        let mut shown = Masker { syntax, visible: Vec::new(), hidden: dropped };
-        for diagnostic in twice {
+        let duplicates = diagnostics.into_iter().filter(|it| it.code == Code::DuplicateKey);
+        let mut masker = Masker { syntax, visible: Vec::new(), hidden: dropped };
+        for diagnostic in duplicates {
             let shows = if redact_pointer(&diagnostic.pointer) == diagnostic.pointer {
                 Visibility::Keys
             } else {
                 Visibility::Nothing
             };
-            shown.key(&diagnostic.span, None, text, shows);
+            masker.show_key(&diagnostic.span, None, text, shows);
         }
         match &root {
-            Some(root) if is_map_of_servers(root) => shown.value(root, text, Visibility::Entries),
-            Some(root) => shown.value(root, text, Visibility::Keys),
-            None => shown.known_keys(text),
+            Some(root) if is_map_of_servers(root) => masker.mark_value(root, text, Visibility::Entries),
+            Some(root) => masker.mark_value(root, text, Visibility::Keys),
+            None => masker.show_known_keys(text),
         }
-        shown.commented_entries(text);
-        shown.finish(text, &reference_ranges(text))
+        masker.mark_commented_entries(text);
+        masker.into_masked_text(text, &reference_ranges(text))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -129,9 +130,9 @@ impl MaskedText {
 
     /// The whole lines that contain a span of the masked text.
     pub(super) fn window(&self, span: Range<usize>) -> LineWindow<'_> {
-        let line = self.starts.partition_point(|it| *it <= span.start);
-        let start = self.starts[line - 1];
-        let end = self.starts[self.starts.partition_point(|it| *it <= span.end)..].first();
+        let line = self.line_starts.partition_point(|it| *it <= span.start);
+        let start = self.line_starts[line - 1];
+        let end = self.line_starts[self.line_starts.partition_point(|it| *it <= span.end)..].first();
         let end = end.map_or(self.text.len(), |it| it - 1);
         LineWindow { text: &self.text[start..end], bytes: start..end, line }
     }
@@ -150,6 +151,7 @@ enum Visibility {
     Nothing,
 }
 
+/// Collects the ranges of a text that are shown or hidden.
 struct Masker {
     syntax: Syntax,
     visible: Vec<Range<usize>>,
@@ -158,7 +160,8 @@ struct Masker {
 }
 
 impl Masker {
-    fn value(&mut self, node: &Node, text: &str, shows: Visibility) {
+    /// Marks what is shown of a value and all values below it.
+    fn mark_value(&mut self, node: &Node, text: &str, shows: Visibility) {
         // An alias shows its name; its target is masked at its definition.
         if let Content::Shared(target) = &node.content
             && target.span != node.span
@@ -170,41 +173,41 @@ impl Masker {
             Content::Mapping(members) => {
                 let command = members.iter().find(|it| COMMAND_KEYS.contains(&&*it.key.text));
                 for member in members {
-                    self.table_header(&member.value, text);
-                    self.key(&member.key.span, Some(&member.key.text), text, shows);
+                    self.show_table_header(&member.value, text);
+                    self.show_key(&member.key.span, Some(&member.key.text), text, shows);
                     match (shows, &*member.key.text, &member.value.content) {
                         (Visibility::Keys, "args", Content::Sequence(items)) => {
-                            self.arguments(command.and_then(|it| it.value.text()), items, text);
+                            self.mark_arguments(command.and_then(|it| it.value.text()), items, text);
                         }
                         (Visibility::Keys, "command", Content::Sequence(items)) => {
                             if let Some((program, arguments)) = items.split_first() {
                                 let is_opencode = node.text_of("type") == Some("local");
                                 if is_opencode {
-                                    self.command(program, text);
+                                    self.mark_command(program, text);
                                 } else {
                                     self.hide(program, text);
                                 }
-                                self.arguments(program.text(), arguments, text);
+                                self.mark_arguments(program.text(), arguments, text);
                             }
                         }
                         (Visibility::Keys, "env" | "environment" | "envs", Content::Mapping(variables)) => {
-                            self.variables(variables, text)
+                            self.mark_variables(variables, text)
                         }
                         (Visibility::Keys, "env_keys", Content::Sequence(items)) => {
                             for item in items.iter().filter(|it| it.text().is_some()) {
-                                self.key(&item.span, item.text(), text, Visibility::Nothing);
+                                self.show_key(&item.span, item.text(), text, Visibility::Nothing);
                             }
                         }
-                        (_, key, _) => self.member(key, &member.value, text, shows),
+                        (_, key, _) => self.mark_member(key, &member.value, text, shows),
                     }
                 }
             }
             Content::Sequence(items) => {
                 for item in items {
-                    self.table_header(item, text);
+                    self.show_table_header(item, text);
                     let collection = item.members().is_some() || item.items().is_some();
                     match shows {
-                        _ if collection => self.value(item, text, shows),
+                        _ if collection => self.mark_value(item, text, shows),
                         Visibility::Items => self.visible.push(item.span.clone()),
                         Visibility::Keys | Visibility::Entries | Visibility::Nothing => self.hide(item, text),
                     }
@@ -215,7 +218,7 @@ impl Masker {
     }
 
     /// Shows the header of a table of TOML: names only.
-    fn table_header(&mut self, node: &Node, text: &str) {
+    fn show_table_header(&mut self, node: &Node, text: &str) {
         let start = node.span.start;
         let is_table = self.syntax == Syntax::Toml && node.members().is_some();
         let header = text.get(start..).filter(|it| is_table && it.starts_with('['));
@@ -226,7 +229,7 @@ impl Masker {
 
     /// Shows a key. If it wrongly contains a value (`NAME=value`, or `Name: value` for variables and headers), only the
     /// name is shown. `key` is the parsed key, if known.
-    fn key(&mut self, span: &Range<usize>, key: Option<&str>, text: &str, shows: Visibility) {
+    fn show_key(&mut self, span: &Range<usize>, key: Option<&str>, text: &str, shows: Visibility) {
         let source = text.get(span.clone()).unwrap_or_default();
         let ends_name = |it: char| it == '=' || (shows == Visibility::Nothing && ends_key_name(it));
         let written = source.trim_end_matches(['"', '\'']);
@@ -260,14 +263,15 @@ impl Masker {
         }
     }
 
-    fn member(&mut self, key: &str, value: &Node, text: &str, shows: Visibility) {
+    /// Marks what is shown of a member's value.
+    fn mark_member(&mut self, key: &str, value: &Node, text: &str, shows: Visibility) {
         let collection = value.members().is_some() || value.items().is_some();
         match shows {
-            Visibility::Nothing => self.value(value, text, Visibility::Nothing),
+            Visibility::Nothing => self.mark_value(value, text, Visibility::Nothing),
             Visibility::Entries if value.items().is_some() && ITEM_KEYS.contains(key) => {
-                self.value(value, text, Visibility::Items)
+                self.mark_value(value, text, Visibility::Items)
             }
-            Visibility::Entries if collection => self.value(value, text, Visibility::Keys),
+            Visibility::Entries if collection => self.mark_value(value, text, Visibility::Keys),
             Visibility::Entries => self.hide(value, text),
             Visibility::Keys | Visibility::Items if collection => {
                 let is_servers = match key {
@@ -285,16 +289,18 @@ impl Masker {
                     _ if CONTAINER_KEYS.contains(key) => Visibility::Keys,
                     _ => Visibility::Nothing,
                 };
-                self.value(value, text, below);
+                self.mark_value(value, text, below);
             }
-            Visibility::Keys | Visibility::Items if COMMAND_KEYS.contains(&key) => self.command(value, text),
+            Visibility::Keys | Visibility::Items if COMMAND_KEYS.contains(&key) => {
+                self.mark_command(value, text)
+            }
             Visibility::Keys | Visibility::Items if SAFE_KEYS.contains(key) => {
                 self.visible.push(value.span.clone())
             }
             Visibility::Keys | Visibility::Items
                 if ["url", "serverUrl", "httpUrl", "uri", "$schema"].contains(&key) =>
             {
-                self.url(value, text);
+                self.mark_url(value, text);
             }
             Visibility::Keys | Visibility::Items => {
                 self.hide(value, text);
@@ -309,22 +315,22 @@ impl Masker {
     }
 
     /// Shows the arguments of a command that are known to be safe.
-    fn arguments(&mut self, command: Option<&str>, items: &[Node], text: &str) {
+    fn mark_arguments(&mut self, command: Option<&str>, items: &[Node], text: &str) {
         let written: Vec<_> = items.iter().map(|it| literal_source(it, text)).collect();
         let words: Vec<_> = written.iter().map(|it| it.map(|it| it.1)).collect();
         let shown = safe_values::visible_arguments(command, &words);
         for ((item, written), shown) in items.iter().zip(&written).zip(shown) {
-            self.value(item, text, Visibility::Nothing);
+            self.mark_value(item, text, Visibility::Nothing);
             let Some((start, _)) = written else { continue };
             self.visible.extend(shown.into_iter().map(|it| start + it.start..start + it.end));
         }
     }
 
     /// Shows the names of variables, and the values of variables with safe names.
-    fn variables(&mut self, members: &[Member], text: &str) {
+    fn mark_variables(&mut self, members: &[Member], text: &str) {
         for Member { key, value } in members {
-            self.key(&key.span, Some(&key.text), text, Visibility::Nothing);
-            self.value(value, text, Visibility::Nothing);
+            self.show_key(&key.span, Some(&key.text), text, Visibility::Nothing);
+            self.mark_value(value, text, Visibility::Nothing);
             if let Some((start, written)) = literal_source(value, text)
                 && safe_values::is_safe_value(&key.text, written)
             {
@@ -334,7 +340,7 @@ impl Masker {
     }
 
     /// Shows the program. Anything after it, in a whole command line, may be a secret.
-    fn command(&mut self, node: &Node, text: &str) {
+    fn mark_command(&mut self, node: &Node, text: &str) {
         let Some(source) = text.get(node.span.clone()) else { return };
         let start = node.span.start;
         // `TOKEN=… program` is a command line too. In a text with escape sequences, the parts cannot be
@@ -355,7 +361,7 @@ impl Masker {
     }
 
     /// Shows scheme, host, port and plain words of the path.
-    fn url(&mut self, node: &Node, text: &str) {
+    fn mark_url(&mut self, node: &Node, text: &str) {
         let Some(source) = text.get(node.span.clone()) else { return };
         self.hidden.push(node.span.clone());
         let parsed = node.text().and_then(|it| Url::parse(it).ok());
@@ -388,17 +394,17 @@ impl Masker {
     }
 
     /// Masks commented-out servers like servers, because `disable` writes them.
-    fn commented_entries(&mut self, text: &str) {
-        for entry in CommentedEntry::all(Layout::new(text)) {
+    fn mark_commented_entries(&mut self, text: &str) {
+        for entry in CommentedEntry::find_all(Layout::new(text)) {
             let source = entry.padded_json(text);
             if let Some(root) = syntax::parse_as(&source, Syntax::JsonWithComments).root {
-                self.value(&root, &source, Visibility::Entries);
+                self.mark_value(&root, &source, Visibility::Entries);
             }
         }
     }
 
     /// Shows the known keys at the starts of lines, for a text that cannot be parsed.
-    fn known_keys(&mut self, text: &str) {
+    fn show_known_keys(&mut self, text: &str) {
         let mut start = 0;
         for line in text.split_inclusive('\n') {
             let content = line.trim_start_matches([' ', '\t', '-', '\u{feff}', '{', '"', '[']);
@@ -416,7 +422,7 @@ impl Masker {
     }
 
     /// The masked text. `names` are the ranges that are shown in hidden ones too.
-    fn finish(mut self, text: &str, names: &[Range<usize>]) -> MaskedText {
+    fn into_masked_text(mut self, text: &str, names: &[Range<usize>]) -> MaskedText {
         self.visible.sort_by_key(|it| it.start);
         self.hidden.sort_by_key(|it| it.start);
         let (mut shown, mut hidden, mut named) =
@@ -424,7 +430,7 @@ impl Masker {
         let mut res = MaskedText {
             text: String::with_capacity(text.len()),
             offsets: vec![0; text.len() + 1],
-            starts: vec![0],
+            line_starts: vec![0],
         };
         for (at, character) in text.char_indices() {
             let offset = res.text.len();
@@ -434,7 +440,7 @@ impl Masker {
             match character {
                 '\n' => {
                     res.text.push('\n');
-                    res.starts.push(res.text.len());
+                    res.line_starts.push(res.text.len());
                 }
                 '\r' | '\u{feff}' => {}
                 ' ' | '\t' => res.text.push(character),
@@ -450,7 +456,7 @@ impl Masker {
     }
 }
 
-/// The text and start of a scalar whose source, without quotes, equals its value.
+/// The start and the text of a scalar whose source, without quotes, equals its value.
 fn literal_source<'a>(node: &Node, text: &'a str) -> Option<(usize, &'a str)> {
     let source = text.get(node.span.clone())?;
     match &node.content {

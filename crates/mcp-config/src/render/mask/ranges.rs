@@ -5,14 +5,14 @@ use std::ops::Range;
 use mcp_host_model::TemplatePart;
 
 use crate::render::safe_values;
-use crate::syntax::template::{ReferenceRule, split};
+use crate::syntax::template::{ReferenceRule, split_references};
 
 /// The ranges of `${NAME}`, `${env:NAME}`, `{env:NAME}`, `{file:path}` and `${input:id}`.
 pub(super) fn reference_ranges(text: &str) -> Vec<Range<usize>> {
     let mut res = prefixed_references(text);
     let mut at = 0;
-    for piece in split(text, ReferenceRule::Expand) {
-        match piece {
+    for part in split_references(text, ReferenceRule::Expand) {
+        match part {
             TemplatePart::Text(text) => at += text.expose().len(),
             // Only in editor files, where references are masked like other text.
             TemplatePart::VariableOr { .. } | TemplatePart::Input(_) | TemplatePart::File(_) => {}
@@ -66,6 +66,7 @@ impl<'a> RangeCursor<'a> {
         RangeCursor { ranges, end: 0 }
     }
 
+    /// Whether a range contains this offset, which must not be smaller than the one before.
     pub(super) fn covers(&mut self, offset: usize) -> bool {
         while let [first, rest @ ..] = self.ranges
             && first.start <= offset

@@ -95,8 +95,8 @@ pub(super) fn visible_arguments(command: Option<&str>, args: &[Option<&str>]) ->
             res.push(Vec::new());
             continue;
         };
-        let images = runner.is_some_and(|it| CONTAINERS.contains(&it));
-        let (shown, next) = classify(arg, expected, images);
+        let is_container = runner.is_some_and(|it| CONTAINERS.contains(&it));
+        let (shown, next) = classify(arg, expected, is_container);
         let is_flag = arg.starts_with('-');
         match expected {
             NextArgument::Target | NextArgument::Other if is_early && is_launcher(program_name(arg)) => {
@@ -107,7 +107,7 @@ pub(super) fn visible_arguments(command: Option<&str>, args: &[Option<&str>]) ->
             }
             NextArgument::Other if !is_flag && !SHELL_SWITCHES.contains(&arg) => is_early = false,
             // This was the flag's value, or the package; what follows is unknown.
-            NextArgument::UnknownValue | NextArgument::SecretValue if !is_flag && !images => {
+            NextArgument::UnknownValue | NextArgument::SecretValue if !is_flag && !is_container => {
                 (runner, is_early) = (None, false)
             }
             NextArgument::Target
@@ -127,17 +127,19 @@ pub(super) fn is_safe_value(name: &str, value: &str) -> bool {
     has_safe_name(name) && (is_plain_words(value) || is_path(value) || SUBCOMMAND_NAMES.contains(value))
 }
 
-/// `npx` of `/usr/bin/npx` and `npx.cmd`.
+/// The name of a program without its folder and extension: `npx` of `/usr/bin/npx` and `npx.cmd`.
 fn program_name(program: &str) -> &str {
     let last = program.rsplit(['/', '\\']).next().unwrap_or_default();
     [".cmd", ".exe"].iter().find_map(|it| last.strip_suffix(it)).unwrap_or(last)
 }
 
+/// Returns whether a program starts a package, a container or a script.
 fn is_launcher(program: &str) -> bool {
     RUNNERS.contains(program) || CONTAINERS.contains(&program) || INTERPRETERS.contains(&program)
 }
 
-fn classify(arg: &str, expected: NextArgument, images: bool) -> (Vec<Range<usize>>, NextArgument) {
+/// The byte ranges to show of an argument, and the role of the next one.
+fn classify(arg: &str, expected: NextArgument, is_container: bool) -> (Vec<Range<usize>>, NextArgument) {
     let whole = || vec![prefix(arg.len())];
     if let Some((name, value)) = arg.split_once('=')
         && (is_variable_name(name) || is_flag(name))
@@ -160,25 +162,25 @@ fn classify(arg: &str, expected: NextArgument, images: bool) -> (Vec<Range<usize
     }
     if arg.starts_with('-') {
         // A secret may begin with a dash.
-        let sure = match expected {
+        let may_be_flag = match expected {
             NextArgument::SecretValue | NextArgument::UnknownValue => arg.starts_with("--"),
             NextArgument::Target | NextArgument::SafeValue | NextArgument::Other => true,
         };
-        return match sure && is_flag(arg) {
-            true if images && ["-e", "--env"].contains(&arg) => (whole(), NextArgument::SafeValue),
-            true => (whole(), after_flag(arg)),
+        return match may_be_flag && is_flag(arg) {
+            true if is_container && ["-e", "--env"].contains(&arg) => (whole(), NextArgument::SafeValue),
+            true => (whole(), argument_after_flag(arg)),
             false => (Vec::new(), NextArgument::Other),
         };
     }
-    let is_place = is_path(arg) || is_scoped(arg);
+    let is_location = is_path(arg) || is_scoped(arg);
     let shown = match expected {
         NextArgument::Target if SUBCOMMANDS.contains(&arg) || is_launcher(arg) => true,
-        NextArgument::Target if images => is_path(arg) || is_image(arg),
-        NextArgument::Target => is_place || is_plain_words(package_name(arg)),
-        NextArgument::SafeValue => is_place || is_plain_words(package_name(arg)) || is_variable_name(arg),
-        NextArgument::UnknownValue => is_place,
+        NextArgument::Target if is_container => is_path(arg) || is_image(arg),
+        NextArgument::Target => is_location || is_plain_words(package_name(arg)),
+        NextArgument::SafeValue => is_location || is_plain_words(package_name(arg)) || is_variable_name(arg),
+        NextArgument::UnknownValue => is_location,
         NextArgument::Other => {
-            is_place || is_launcher(arg) || SUBCOMMAND_NAMES.contains(arg) || SHELL_SWITCHES.contains(&arg)
+            is_location || is_launcher(arg) || SUBCOMMAND_NAMES.contains(arg) || SHELL_SWITCHES.contains(&arg)
         }
         NextArgument::SecretValue => return (Vec::new(), NextArgument::Other),
     };
@@ -191,13 +193,16 @@ fn prefix(end: usize) -> Range<usize> {
 }
 
 /// The role of the argument after a flag.
-fn after_flag(flag: &str) -> NextArgument {
+fn argument_after_flag(flag: &str) -> NextArgument {
     let name = flag.trim_start_matches('-');
-    match () {
-        () if has_secret_name(name) => NextArgument::SecretValue,
-        () if FLAGS_WITHOUT_VALUE.contains(flag) || name.is_empty() => NextArgument::Other,
-        () if has_safe_name(name) => NextArgument::SafeValue,
-        () => NextArgument::UnknownValue,
+    if has_secret_name(name) {
+        NextArgument::SecretValue
+    } else if FLAGS_WITHOUT_VALUE.contains(flag) || name.is_empty() {
+        NextArgument::Other
+    } else if has_safe_name(name) {
+        NextArgument::SafeValue
+    } else {
+        NextArgument::UnknownValue
     }
 }
 
@@ -210,13 +215,13 @@ fn has_safe_name(name: &str) -> bool {
 /// Returns whether a name suggests a secret.
 fn has_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let word = |it: &str| {
+    let is_secret_word = |it: &str| {
         SECRET_WORDS.contains(it.trim_end_matches('s')) || it.ends_with("key") || it.ends_with("id")
     };
-    SECRET_PARTS.words().any(|it| name.contains(it)) || name.split(['-', '_', '.']).any(word)
+    SECRET_PARTS.words().any(|it| name.contains(it)) || name.split(['-', '_', '.']).any(is_secret_word)
 }
 
-/// `--flag`, or one or two letters after a dash, but not `-pPASSWORD`.
+/// Returns whether the text is `--flag`, or one or two letters after a dash, but not `-pPASSWORD`.
 fn is_flag(text: &str) -> bool {
     let short = |it: &str| (1..=2).contains(&it.len()) && it.bytes().all(|it| it.is_ascii_alphabetic());
     match text.strip_prefix("--") {
@@ -225,13 +230,13 @@ fn is_flag(text: &str) -> bool {
     }
 }
 
-/// The name of a variable: `LOG_LEVEL`.
+/// Returns whether the text is the name of a variable: `LOG_LEVEL`.
 fn is_variable_name(text: &str) -> bool {
     let upper = |it: u8| it.is_ascii_uppercase() || it.is_ascii_digit() || it == b'_';
     text.bytes().all(upper) && text.starts_with(|it: char| it.is_ascii_uppercase()) && is_plain_words(text)
 }
 
-/// `@scope/name`, with or without a version.
+/// Returns whether the text is `@scope/name`, with or without a version.
 fn is_scoped(text: &str) -> bool {
     text.starts_with('@') && text.contains('/') && is_plain_words(package_name(text))
 }
@@ -255,23 +260,24 @@ fn package_name(text: &str) -> &str {
     }
 }
 
-/// `mcp/time:latest`, `ghcr.io/github/github-mcp-server`.
+/// Returns whether the text is an image: `mcp/time:latest`, `ghcr.io/github/github-mcp-server`.
 fn is_image(text: &str) -> bool {
     let (name, tag) = text.split_once(':').unwrap_or((text, "latest"));
     name.contains('/') && is_plain_words(name) && is_plain_words(tag)
 }
 
-/// A path that starts with a folder: `/srv/files`, `./index.js`, `C:\tools`.
+/// Returns whether the text is a path that starts with a folder: `/srv/files`, `./index.js`, `C:\tools`.
 pub(super) fn is_path(text: &str) -> bool {
-    let rooted = ["/", "./", "../", "~/"].iter().any(|it| text.starts_with(it));
-    let drive = matches!(text.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
+    let is_rooted = ["/", "./", "../", "~/"].iter().any(|it| text.starts_with(it));
+    let has_drive =
+        matches!(text.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
     let is_part =
         |it: &str| it.trim_start_matches(['.', '~']).is_empty() || is_plain_words(it.trim_start_matches('.'));
-    let short = text.len() <= 2 * MAX_SHOWN_LENGTH && !text.contains("://");
-    text == "." || (short && (rooted || drive) && text.split(['/', '\\', ':']).all(is_part))
+    let is_short = text.len() <= 2 * MAX_SHOWN_LENGTH && !text.contains("://");
+    text == "." || (is_short && (is_rooted || has_drive) && text.split(['/', '\\', ':']).all(is_part))
 }
 
-/// Scheme, host and plain path words of a URL. Nothing of a text that is not a URL, or of a URL with a user.
+/// The ranges of scheme, host and plain path words of a URL; none of a text that is not a URL, or of a URL with a user.
 fn visible_url(text: &str) -> Vec<Range<usize>> {
     let Some(start) = text.find("://").map(|it| it + "://".len()) else { return Vec::new() };
     let scheme = &text[..start - "://".len()];
@@ -300,7 +306,7 @@ fn visible_url(text: &str) -> Vec<Range<usize>> {
     res
 }
 
-/// Plain words: `server-everything`, `mcp_server/run.py`, `127.0.0.1`.
+/// Returns whether the text is plain words: `server-everything`, `mcp_server/run.py`, `127.0.0.1`.
 pub(super) fn is_plain_words(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let is_token = |it: &str| TOKEN_PREFIXES.words().any(|prefix| it.starts_with(prefix));
@@ -330,19 +336,18 @@ fn is_word(part: &str) -> bool {
         return false;
     }
     // `apiKey` has two case changes; random letters have more, and short runs.
-    let rises = |it: &[u8]| it[0].is_ascii_lowercase() && it[1].is_ascii_uppercase();
-    let humps = 1 + letters.as_bytes().windows(2).filter(|it| rises(it)).count();
-    humps <= 3
-        && (humps == 1 || letters.len() >= 3 * humps)
-        && (letters.len() < 9 || has_enough_vowels(letters))
+    let starts_run = |it: &[u8]| it[0].is_ascii_lowercase() && it[1].is_ascii_uppercase();
+    let runs = 1 + letters.as_bytes().windows(2).filter(|it| starts_run(it)).count();
+    runs <= 3 && (runs == 1 || letters.len() >= 3 * runs) && (letters.len() < 9 || has_enough_vowels(letters))
 }
 
 /// Returns whether a long word has enough vowels. Most random words do not.
 fn has_enough_vowels(letters: &str) -> bool {
     let is_vowel = |it: u8| b"aeiouyAEIOUY".contains(&it);
     let vowels = letters.bytes().filter(|it| is_vowel(*it)).count();
-    let together = letters.as_bytes().split(|it| is_vowel(*it)).map(<[u8]>::len).max().unwrap_or_default();
-    vowels * 5 >= letters.len() && together <= 4
+    let longest_consonants =
+        letters.as_bytes().split(|it| is_vowel(*it)).map(<[u8]>::len).max().unwrap_or_default();
+    vowels * 5 >= letters.len() && longest_consonants <= 4
 }
 
 #[cfg(test)]

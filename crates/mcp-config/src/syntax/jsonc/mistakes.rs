@@ -1,4 +1,4 @@
-//! Describes a JSON syntax error in words of the language: what is wrong, where, and what to write.
+//! Describes JSON syntax errors: what is wrong, where, and what to write.
 //!
 //! The library reports at which token it stopped. The cause is often a character that looks right, a habit from another
 //! language, or a bracket that was opened long before. No message quotes a value of the file.
@@ -10,10 +10,10 @@ use jsonc_parser::tokens::Token;
 use jsonc_parser::{ParseStringErrorKind, Scanner, ScannerOptions};
 
 use crate::diagnostic::{Code, RawDiagnostic};
-use crate::syntax::parsed_text::{SPLIT_FILE_HELP, conflict_marker};
+use crate::syntax::parsed_text::{SPLIT_FILE_HELP, describe_conflict_marker};
 use crate::syntax::{Syntax, look_alike};
 
-/// Signs of other languages: what is wrong, and what to write.
+/// Signs of other languages, each with what is wrong and what to write.
 const FOREIGN_SIGNS: &[(&str, &str, &str)] = &[
     ("```", "the fence of a Markdown code block is not JSON", "remove the lines that begin with ```"),
     ("`", "backquotes are not quotes", QUOTES),
@@ -23,7 +23,7 @@ const FOREIGN_SIGNS: &[(&str, &str, &str)] = &[
     ("…", "`…` is a placeholder for what was left out", "write what belongs here, or remove it"),
 ];
 
-/// Words of other languages, and those of JSON.
+/// Words of other languages, each with the word of JSON.
 const FOREIGN_WORDS: &[(&str, &str)] = &[
     ("True", "true"),
     ("TRUE", "true"),
@@ -53,49 +53,52 @@ impl BrokenJson<'_> {
     pub(super) fn diagnose(&self, error: &ParseError, options: &ScannerOptions) -> RawDiagnostic {
         let range = error.range();
         let range = range.start..range.end.max(range.start);
-        if let Some(diagnostic) = self.foreign_character(&range) {
+        if let Some(diagnostic) = self.find_foreign_character(&range) {
             return diagnostic;
         }
         let brackets = Brackets::scan(self.text, options);
         match error.kind() {
             ParseErrorKind::UnterminatedArray | ParseErrorKind::UnterminatedObject => {
-                if let Some(diagnostic) = self.unclosed(&brackets) {
+                if let Some(diagnostic) = self.diagnose_unclosed(&brackets) {
                     return diagnostic;
                 }
             }
             ParseErrorKind::UnexpectedCloseBrace
             | ParseErrorKind::UnexpectedCloseBracket
             | ParseErrorKind::UnexpectedTokenInObject => {
-                if let Some(diagnostic) = self.mismatched(&brackets) {
+                if let Some(diagnostic) = self.diagnose_mismatched(&brackets) {
                     return diagnostic;
                 }
             }
             ParseErrorKind::MultipleRootJsonValues if self.text[range.start..].starts_with(['}', ']']) => {
-                let diagnostic = self.at(range, "a closing bracket too many", "remove it, or the one before");
+                let diagnostic =
+                    self.diagnostic_at(range, "a closing bracket too many", "remove it, or the one before");
                 return match brackets.root_end {
                     Some(end) => {
-                        diagnostic.label(self.moved(end..end + 1), "the value of the file ends here")
+                        diagnostic.label(self.span_in_file(end..end + 1), "the value of the file ends here")
                     }
                     None => diagnostic,
                 };
             }
             _ => {}
         }
-        let (message, help) = self.error_text(error);
-        self.at(range, message, help)
+        let (message, help) = self.describe_error(error);
+        self.diagnostic_at(range, message, help)
     }
 
-    fn moved(&self, range: Range<usize>) -> Range<usize> {
+    /// The bytes in the file, which may have a byte order mark before the text.
+    fn span_in_file(&self, range: Range<usize>) -> Range<usize> {
         range.start + self.skipped..range.end + self.skipped
     }
 
-    fn at(&self, range: Range<usize>, message: &str, help: &str) -> RawDiagnostic {
-        let span = self.moved(range);
+    /// A diagnostic for some bytes of the text.
+    fn diagnostic_at(&self, range: Range<usize>, message: &str, help: &str) -> RawDiagnostic {
+        let span = self.span_in_file(range);
         RawDiagnostic::new(Code::Syntax, format!("invalid JSON: {message}"), "", span).help(help)
     }
 
-    /// The character that JSON does not have, where the parser stopped.
-    fn foreign_character(&self, range: &Range<usize>) -> Option<RawDiagnostic> {
+    /// Finds a character that JSON does not have, where the parser stopped.
+    fn find_foreign_character(&self, range: &Range<usize>) -> Option<RawDiagnostic> {
         // The parser stops at a word, which ends before the character, or at the character.
         if range.is_empty() {
             return None;
@@ -105,8 +108,9 @@ impl BrokenJson<'_> {
         {
             let at = range.start + offset;
             let rest = &self.text[at..];
-            let found =
-                |message: &str, help: &str| Some(self.at(at..at + character.len_utf8(), message, help));
+            let found = |message: &str, help: &str| {
+                Some(self.diagnostic_at(at..at + character.len_utf8(), message, help))
+            };
             if let Some((message, help)) = look_alike::describe(character) {
                 return found(&message, &help);
             }
@@ -117,7 +121,7 @@ impl BrokenJson<'_> {
                 };
                 return found("`#` does not begin a comment in JSON", help);
             }
-            if let Some(message) = conflict_marker(self.text, at) {
+            if let Some(message) = describe_conflict_marker(self.text, at) {
                 return found(message, CONFLICT_HELP);
             }
             if let Some((_, message, help)) = FOREIGN_SIGNS.iter().find(|it| rest.starts_with(it.0)) {
@@ -130,8 +134,8 @@ impl BrokenJson<'_> {
         None
     }
 
-    /// A bracket without its closing one.
-    fn unclosed(&self, brackets: &Brackets) -> Option<RawDiagnostic> {
+    /// The diagnostic for a bracket without its closing one.
+    fn diagnose_unclosed(&self, brackets: &Brackets) -> Option<RawDiagnostic> {
         let open = brackets.suspect.or(brackets.open.last().copied())?;
         let message = match brackets.open.len() {
             1 => format!("the `{}` is not closed", open.sign),
@@ -139,24 +143,27 @@ impl BrokenJson<'_> {
         };
         let end = self.text.trim_end().len();
         let help = format!("close it with `{}`", open.closing());
-        let diagnostic = self.at(open.at..open.at + 1, &message, &help);
-        Some(diagnostic.label(self.moved(end..end), "the file ends here"))
+        let diagnostic = self.diagnostic_at(open.at..open.at + 1, &message, &help);
+        Some(diagnostic.label(self.span_in_file(end..end), "the file ends here"))
     }
 
-    /// A bracket that is closed by the other kind.
-    fn mismatched(&self, brackets: &Brackets) -> Option<RawDiagnostic> {
+    /// The diagnostic for a bracket that is closed by the other kind.
+    fn diagnose_mismatched(&self, brackets: &Brackets) -> Option<RawDiagnostic> {
         let (open, close) = brackets.mismatch?;
         let sign = &self.text[close..close + 1];
         let message = format!("`{sign}` does not close `{}`", open.sign);
         let help = format!("write `{}`, or close the inner bracket first", open.closing());
-        let diagnostic = self.at(close..close + 1, &message, &help);
+        let diagnostic = self.diagnostic_at(close..close + 1, &message, &help);
         Some(
-            diagnostic.label(self.moved(open.at..open.at + 1), format!("the `{}` is opened here", open.sign)),
+            diagnostic.label(
+                self.span_in_file(open.at..open.at + 1),
+                format!("the `{}` is opened here", open.sign),
+            ),
         )
     }
 
     /// The message and the help of an error without a special cause.
-    fn error_text(&self, error: &ParseError) -> (&'static str, &'static str) {
+    fn describe_error(&self, error: &ParseError) -> (&'static str, &'static str) {
         use ParseErrorKind as Kind;
         use ParseStringErrorKind as Text;
         let range = error.range();
@@ -172,8 +179,8 @@ impl BrokenJson<'_> {
             _ if self.has_extra_comma(range.start) => ("a comma too many", "remove the comma"),
             Kind::ExpectedStringObjectProperty => ("a key is not in quotes", QUOTES),
             Kind::SingleQuotedStringsNotAllowed => ("single quotes are not allowed", QUOTES),
-            Kind::UnexpectedWord => self.word_text(range.start),
-            Kind::UnexpectedToken if self.is_word(range.start) => self.word_text(range.start),
+            Kind::UnexpectedWord => self.describe_word(range.start),
+            Kind::UnexpectedToken if self.is_word(range.start) => self.describe_word(range.start),
             Kind::UnterminatedArray | Kind::UnterminatedObject => {
                 ("a `[` or `{` is not closed", "close the bracket")
             }
@@ -210,8 +217,8 @@ impl BrokenJson<'_> {
         }
     }
 
-    /// The text for a word without quotes.
-    fn word_text(&self, at: usize) -> (&'static str, &'static str) {
+    /// The message and the help for a word without quotes.
+    fn describe_word(&self, at: usize) -> (&'static str, &'static str) {
         if self.text[..at].ends_with('"') {
             return (
                 "a quote in the middle of a text ends it",
@@ -267,6 +274,7 @@ pub(super) struct Brackets {
     root_end: Option<usize>,
 }
 
+/// An opening bracket.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenBracket {
     at: usize,
@@ -282,17 +290,18 @@ impl OpenBracket {
 }
 
 impl Brackets {
+    /// Scans a text up to its first lexical error or mismatched bracket.
     pub(super) fn scan(text: &str, options: &ScannerOptions) -> Brackets {
         let mut res = Brackets::default();
         let mut scanner = Scanner::new(text, options);
         // A line may be the whole text, so it is not measured again for each token.
-        let (mut seen, mut line_start, mut line_indent) = (0, 0, None);
+        let (mut scanned, mut line_start, mut line_indent) = (0, 0, None);
         while let Ok(Some(token)) = scanner.scan() {
             let at = scanner.token_start();
-            if let Some(end) = text[seen..at].rfind('\n') {
-                (line_start, line_indent) = (seen + end + 1, None);
+            if let Some(end) = text[scanned..at].rfind('\n') {
+                (line_start, line_indent) = (scanned + end + 1, None);
             }
-            seen = at;
+            scanned = at;
             let indent = *line_indent.get_or_insert_with(|| {
                 let line = &text[line_start..at];
                 line.len() - line.trim_start().len()

@@ -15,14 +15,15 @@ use jsonc_parser::Scanner;
 use jsonc_parser::tokens::Token;
 
 use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary};
-use crate::syntax::jsonc::options::{SCANNER, control_character};
+use crate::syntax::jsonc::options::{SCANNER, control_character_diagnostic};
 use crate::syntax::key_interner::{KeyIndex, KeyInterner};
 use crate::syntax::parsed_text::{
-    MAX_BYTES, MAX_DEPTH, MAX_VALUES, duplicate_key, too_deep_message, too_large, too_many_values_message,
+    MAX_BYTES, MAX_DEPTH, MAX_VALUES, duplicate_key_diagnostic, too_deep_message, too_large_diagnostic,
+    too_many_values_message,
 };
 use crate::syntax::scalar;
 use crate::syntax::{
-    Content, ExtensionSpans, Key, KeyKind, Member, Node, ParsedText, Syntax, look_alike, push,
+    Content, ExtensionSpans, Key, KeyKind, Member, Node, ParsedText, Syntax, look_alike, push_key,
 };
 
 /// Reads a text. Never fails, never panics.
@@ -39,21 +40,21 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
         scanner: Scanner::new(text, &SCANNER),
         keys: KeyInterner::default(),
         path: Vec::new(),
-        values: 0,
+        value_count: 0,
         dropped: Vec::new(),
         diagnostics: Vec::new(),
-        bad_strings: 0,
+        bad_string_count: 0,
         extensions: ExtensionSpans::default(),
     };
-    let root = match reader.document() {
+    let root = match reader.read_document() {
         Ok(root) => Some(root),
-        Err(Stop::Limit(diagnostic)) => {
+        Err(StopReason::Limit(diagnostic)) => {
             reader.diagnostics.push(*diagnostic);
             None
         }
-        Err(Stop::Syntax) => {
+        Err(StopReason::Syntax) => {
             reader.dropped.clear();
-            reader.diagnostics = recovery::errors(text, skipped, syntax);
+            reader.diagnostics = recovery::find_errors(text, skipped, syntax);
             if reader.diagnostics.is_empty() {
                 let message = "invalid JSON: unexpected character";
                 reader.diagnostics.push(RawDiagnostic::new(Code::Syntax, message, "", reader.span()));
@@ -67,7 +68,7 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
         && !text.trim().is_empty()
         && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
     {
-        let at = reader.offset(error.line(), error.column());
+        let at = reader.character_span(error.line(), error.column());
         let character = reader.text.get(at.start - skipped..).and_then(|it| it.chars().next());
         let described = character.and_then(look_alike::describe);
         let (message, help) = described.unwrap_or_else(|| {
@@ -81,13 +82,14 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
     }
     let JsonReader { dropped, diagnostics, mut extensions, .. } = reader;
     if syntax == Syntax::JsonWithComments && root.is_some() {
-        extensions.unusual_blank = unusual_blank(text).map(|span| span.start + skipped..span.end + skipped);
+        extensions.unusual_blank =
+            find_unusual_blank(text).map(|span| span.start + skipped..span.end + skipped);
     }
     ParsedText { root, dropped, diagnostics, extensions }
 }
 
 /// The first blank between the tokens of a valid text that is not ASCII.
-fn unusual_blank(text: &str) -> Option<Range<usize>> {
+fn find_unusual_blank(text: &str) -> Option<Range<usize>> {
     if text.is_ascii() {
         return None;
     }
@@ -118,6 +120,7 @@ pub(super) fn has_comment(text: &str) -> bool {
     text.contains("/*") || text.match_indices("//").any(|(at, _)| !text[..at].ends_with(':'))
 }
 
+/// Builds the tree from the tokens of a text.
 struct JsonReader<'a> {
     /// The text without its byte order mark.
     text: &'a str,
@@ -127,44 +130,45 @@ struct JsonReader<'a> {
     scanner: Scanner<'a>,
     keys: KeyInterner,
     /// The path of the value that is being read.
-    path: Vec<Segment>,
+    path: Vec<PathSegment>,
     /// The number of values so far, which is limited.
-    values: usize,
+    value_count: usize,
     dropped: Vec<Range<usize>>,
     diagnostics: Vec<RawDiagnostic>,
-    /// The number of reported strings.
-    bad_strings: usize,
+    /// The number of strings with control characters, of which only the first are reported.
+    bad_string_count: usize,
     extensions: ExtensionSpans,
 }
 
 /// A segment of a path.
-enum Segment {
+enum PathSegment {
     Key(Rc<str>),
     Index(usize),
 }
 
 /// Why reading stopped.
-enum Stop {
+enum StopReason {
     Syntax,
     Limit(Box<RawDiagnostic>),
 }
 
 impl<'a> JsonReader<'a> {
-    fn document(&mut self) -> Result<Node, Stop> {
-        let Some(first) = self.next()? else {
+    /// Reads the only value of the text; an empty text is null.
+    fn read_document(&mut self) -> Result<Node, StopReason> {
+        let Some(first) = self.next_token()? else {
             return Ok(Node::new(Content::Null, self.skipped..self.skipped));
         };
-        let root = self.node(first)?;
-        if self.next()?.is_some() { Err(Stop::Syntax) } else { Ok(root) }
+        let root = self.read_value(first)?;
+        if self.next_token()?.is_some() { Err(StopReason::Syntax) } else { Ok(root) }
     }
 
     /// The next token that is not a comment; `None` at the end.
-    fn next(&mut self) -> Result<Option<Token<'a>>, Stop> {
+    fn next_token(&mut self) -> Result<Option<Token<'a>>, StopReason> {
         loop {
-            match self.scanner.scan().map_err(|_| Stop::Syntax)? {
+            match self.scanner.scan().map_err(|_| StopReason::Syntax)? {
                 Some(Token::CommentLine(_) | Token::CommentBlock(_)) => {
                     if self.syntax != Syntax::JsonWithComments {
-                        return Err(Stop::Syntax);
+                        return Err(StopReason::Syntax);
                     }
                     let span = self.span();
                     self.extensions.comment.get_or_insert(span);
@@ -174,52 +178,53 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    fn expect_next(&mut self) -> Result<Token<'a>, Stop> {
-        self.next()?.ok_or(Stop::Syntax)
+    fn expect_token(&mut self) -> Result<Token<'a>, StopReason> {
+        self.next_token()?.ok_or(StopReason::Syntax)
     }
 
-    /// The value that begins with the token `first`.
-    fn node(&mut self, first: Token<'a>) -> Result<Node, Stop> {
+    /// Reads the value that begins with the token `first`.
+    fn read_value(&mut self, first: Token<'a>) -> Result<Node, StopReason> {
         let span = self.span();
-        self.values += 1;
-        if self.values > MAX_VALUES {
-            return Err(self.limit(too_many_values_message(), span));
+        self.value_count += 1;
+        if self.value_count > MAX_VALUES {
+            return Err(self.exceeded_limit(too_many_values_message(), span));
         }
         let content = match first {
             Token::Null => Content::Null,
             Token::Boolean(value) => Content::Bool(value),
-            Token::Number(text) => number(text),
+            Token::Number(text) => parse_number(text),
             Token::String(text) => {
                 self.check_string();
                 Content::Text(text.into_owned())
             }
             Token::OpenBracket | Token::OpenBrace if self.path.len() >= MAX_DEPTH => {
-                return Err(self.limit(too_deep_message(), span));
+                return Err(self.exceeded_limit(too_deep_message(), span));
             }
-            Token::OpenBracket => Content::Sequence(self.items()?),
-            Token::OpenBrace => Content::Mapping(self.members()?),
+            Token::OpenBracket => Content::Sequence(self.read_items()?),
+            Token::OpenBrace => Content::Mapping(self.read_members()?),
             Token::CloseBrace
             | Token::CloseBracket
             | Token::Comma
             | Token::Colon
             | Token::Word(_)
             | Token::CommentLine(_)
-            | Token::CommentBlock(_) => return Err(Stop::Syntax),
+            | Token::CommentBlock(_) => return Err(StopReason::Syntax),
         };
         Ok(Node::new(content, span.start..self.span().end))
     }
 
-    fn child(&mut self, first: Token<'a>, segment: Segment) -> Result<Node, Stop> {
+    /// Reads the value of an entry that begins with the token `first`.
+    fn read_child(&mut self, first: Token<'a>, segment: PathSegment) -> Result<Node, StopReason> {
         self.path.push(segment);
-        let node = self.node(first)?;
+        let node = self.read_value(first)?;
         self.path.pop();
         Ok(node)
     }
 
     /// Moves to the next entry of a collection. Returns its first token, or `None` at the bracket `end`. `entries` is
     /// the number of entries so far.
-    fn next_entry(&mut self, end: Token<'static>, entries: usize) -> Result<Option<Token<'a>>, Stop> {
-        let token = self.expect_next()?;
+    fn next_entry(&mut self, end: Token<'static>, entries: usize) -> Result<Option<Token<'a>>, StopReason> {
+        let token = self.expect_token()?;
         if token == end {
             return Ok(None);
         }
@@ -227,55 +232,56 @@ impl<'a> JsonReader<'a> {
             return Ok(Some(token));
         }
         if token != Token::Comma {
-            return Err(Stop::Syntax);
+            return Err(StopReason::Syntax);
         }
         let comma = self.span();
-        let token = self.expect_next()?;
+        let token = self.expect_token()?;
         if token != end {
             Ok(Some(token))
         } else if self.syntax == Syntax::JsonWithComments {
             self.extensions.trailing_comma.get_or_insert(comma);
             Ok(None)
         } else {
-            Err(Stop::Syntax)
+            Err(StopReason::Syntax)
         }
     }
 
-    fn items(&mut self) -> Result<Vec<Node>, Stop> {
+    fn read_items(&mut self) -> Result<Vec<Node>, StopReason> {
         let mut items = Vec::new();
         while let Some(first) = self.next_entry(Token::CloseBracket, items.len())? {
-            items.push(self.child(first, Segment::Index(items.len()))?);
+            items.push(self.read_child(first, PathSegment::Index(items.len()))?);
         }
         Ok(items)
     }
 
     /// The members of an object without duplicates: of two members with one key, the first counts.
-    fn members(&mut self) -> Result<Vec<Member>, Stop> {
+    fn read_members(&mut self) -> Result<Vec<Member>, StopReason> {
         let mut members: Vec<Member> = Vec::new();
         let mut index = KeyIndex::default();
         let mut entries = 0;
         while let Some(name) = self.next_entry(Token::CloseBrace, entries)? {
             entries += 1;
-            let Token::String(name) = name else { return Err(Stop::Syntax) };
+            let Token::String(name) = name else { return Err(StopReason::Syntax) };
             self.check_string();
             let key = Key { text: self.keys.intern(&name), span: self.span(), kind: KeyKind::Text };
-            if self.expect_next()? != Token::Colon {
-                return Err(Stop::Syntax);
+            if self.expect_token()? != Token::Colon {
+                return Err(StopReason::Syntax);
             }
-            let first = self.expect_next()?;
+            let first = self.expect_token()?;
             let earlier = index.find(&members, &key.text).map(|it| it.key.span.clone());
-            let before = (self.values, self.diagnostics.len(), self.dropped.len());
-            let value = self.child(first, Segment::Key(Rc::clone(&key.text)))?;
+            let (value_count, diagnostics, dropped) =
+                (self.value_count, self.diagnostics.len(), self.dropped.len());
+            let value = self.read_child(first, PathSegment::Key(Rc::clone(&key.text)))?;
             let Some(earlier) = earlier else {
                 members.push(Member { key, value });
                 continue;
             };
             // Nothing in a dropped value counts: its size does not, and its diagnostics are discarded.
-            self.values = before.0;
-            self.diagnostics.truncate(before.1);
-            self.dropped.truncate(before.2);
+            self.value_count = value_count;
+            self.diagnostics.truncate(diagnostics);
+            self.dropped.truncate(dropped);
             let pointer = self.pointer();
-            self.diagnostics.push(duplicate_key(&pointer, &key.text, key.span, earlier));
+            self.diagnostics.push(duplicate_key_diagnostic(&pointer, &key.text, key.span, earlier));
             self.dropped.push(value.span);
         }
         Ok(members)
@@ -286,26 +292,31 @@ impl<'a> JsonReader<'a> {
         const MAX_BAD_STRINGS: usize = 20;
         let source = &self.text.as_bytes()[self.scanner.token_start()..self.scanner.token_end()];
         // Counting all bytes is faster than stopping early.
-        if source.iter().filter(|it| **it < b' ').count() == 0 || self.bad_strings >= MAX_BAD_STRINGS {
+        if source.iter().filter(|it| **it < b' ').count() == 0 || self.bad_string_count >= MAX_BAD_STRINGS {
             return;
         }
-        self.bad_strings += 1;
-        self.diagnostics.push(control_character(self.pointer(), self.span().start));
+        self.bad_string_count += 1;
+        self.diagnostics.push(control_character_diagnostic(self.pointer(), self.span().start));
     }
 
     fn pointer(&self) -> String {
         let mut pointer = String::new();
         for segment in &self.path {
             match segment {
-                Segment::Key(key) => push(&mut pointer, key),
-                Segment::Index(index) => push(&mut pointer, &index.to_string()),
+                PathSegment::Key(key) => push_key(&mut pointer, key),
+                PathSegment::Index(index) => push_key(&mut pointer, &index.to_string()),
             }
         }
         pointer
     }
 
-    fn limit(&self, message: String, span: Range<usize>) -> Stop {
-        Stop::Limit(Box::new(too_large(message, &self.pointer(), span.start..span.start + 1)))
+    /// The reason to stop at an exceeded limit.
+    fn exceeded_limit(&self, message: String, span: Range<usize>) -> StopReason {
+        StopReason::Limit(Box::new(too_large_diagnostic(
+            message,
+            &self.pointer(),
+            span.start..span.start + 1,
+        )))
     }
 
     /// The bytes of the current token in the text.
@@ -314,7 +325,7 @@ impl<'a> JsonReader<'a> {
     }
 
     /// The character at a line and byte column, both from 1, as serde_json counts.
-    fn offset(&self, line: usize, column: usize) -> Range<usize> {
+    fn character_span(&self, line: usize, column: usize) -> Range<usize> {
         let start = self.text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
         let start = floor_char_boundary(self.text, start + column.saturating_sub(1));
         let length = self.text[start..].chars().next().map_or(0, char::len_utf8);
@@ -322,10 +333,11 @@ impl<'a> JsonReader<'a> {
     }
 }
 
-fn number(text: &str) -> Content {
+/// Parses a number; one that is too large is kept as text.
+fn parse_number(text: &str) -> Content {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if !digits.bytes().all(|it| it.is_ascii_digit()) {
-        return scalar::finite(text.parse().unwrap_or(f64::NAN), text);
+        return scalar::float_or_large(text.parse().unwrap_or(f64::NAN), text);
     }
     text.parse().map_or_else(|_| Content::Large(text.to_owned()), Content::Integer)
 }

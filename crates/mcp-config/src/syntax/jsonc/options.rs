@@ -1,4 +1,4 @@
-//! What the JSON parser accepts, and mistakes that both readings of a text report.
+//! The options of the JSON parser, and a diagnostic that both passes over a text report.
 
 use jsonc_parser::{ParseOptions, ScannerOptions};
 
@@ -33,7 +33,7 @@ pub(super) fn parse_options(syntax: Syntax) -> ParseOptions {
 }
 
 /// The diagnostic for a string with a control character that starts at `start`.
-pub(super) fn control_character(pointer: String, start: usize) -> RawDiagnostic {
+pub(super) fn control_character_diagnostic(pointer: String, start: usize) -> RawDiagnostic {
     let message = "invalid JSON: a string contains a line break or another control character";
     let help = "write `\\n` for a line break, `\\t` for a tab; or close the quote";
     RawDiagnostic::new(Code::Syntax, message, pointer, start..start + 1).help(help)

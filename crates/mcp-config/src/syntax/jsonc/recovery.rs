@@ -12,9 +12,9 @@ use jsonc_parser::{CollectOptions, ParseStringErrorKind, Scanner, parse_to_ast};
 use crate::diagnostic::{Code, RawDiagnostic};
 use crate::syntax::Syntax;
 use crate::syntax::jsonc::mistakes::{Brackets, BrokenJson};
-use crate::syntax::jsonc::options::{SCANNER, control_character, parse_options};
+use crate::syntax::jsonc::options::{SCANNER, control_character_diagnostic, parse_options};
 use crate::syntax::look_alike::{LookAlike, look_alike};
-use crate::syntax::parsed_text::{conflict_marker, too_deep_message, too_large};
+use crate::syntax::parsed_text::{describe_conflict_marker, too_deep_message, too_large_diagnostic};
 
 /// The maximum number of errors of a text.
 const MAX_ERRORS: usize = 10;
@@ -28,24 +28,24 @@ struct Correction {
 }
 
 /// The syntax errors of a text without its byte order mark, which has the size `skipped`.
-pub(super) fn errors(text: &str, skipped: usize, syntax: Syntax) -> Vec<RawDiagnostic> {
+pub(super) fn find_errors(text: &str, skipped: usize, syntax: Syntax) -> Vec<RawDiagnostic> {
     let mut copy = text.to_owned();
     // The ends of the corrections in the copy, and how much longer the copy is up to there.
     let mut shifts: Vec<(usize, isize)> = Vec::new();
     let mut res: Vec<RawDiagnostic> = Vec::new();
-    let mut next = 0;
+    let mut next_start = 0;
     while res.len() < MAX_ERRORS {
         let broken = BrokenJson { text: &copy, skipped, syntax };
-        let (at, mut diagnostic, correction) = match (broken.bad_string(), broken.parse_error()) {
+        let (at, mut diagnostic, correction) = match (broken.find_bad_string(), broken.parse_error()) {
             (Some(token), error) if error.as_ref().is_none_or(|it| token.start < it.range().start) => {
                 let start = token.start + skipped;
-                let diagnostic = match broken.is_open(&token) {
+                let diagnostic = match broken.is_unclosed_string(&token) {
                     true => {
                         let message = "invalid JSON: a quote is not closed on its line";
                         RawDiagnostic::new(Code::Syntax, message, "", start..start + 1)
                             .help("close the quote")
                     }
-                    false => control_character(String::new(), start),
+                    false => control_character_diagnostic(String::new(), start),
                 };
                 (token.start, diagnostic, Some(broken.correct_string(token)))
             }
@@ -58,7 +58,7 @@ pub(super) fn errors(text: &str, skipped: usize, syntax: Syntax) -> Vec<RawDiagn
                 let diagnostic = match error.kind() {
                     Kind::NestingDepthExceeded => {
                         let start = range.start + skipped;
-                        too_large(too_deep_message(), "", start..start + 1)
+                        too_large_diagnostic(too_deep_message(), "", start..start + 1)
                     }
                     _ => broken.diagnose(&error, &SCANNER),
                 };
@@ -66,7 +66,7 @@ pub(super) fn errors(text: &str, skipped: usize, syntax: Syntax) -> Vec<RawDiagn
             }
             (_, None) => break,
         };
-        if at < next {
+        if at < next_start {
             break;
         }
         let original = |position: usize| {
@@ -83,19 +83,20 @@ pub(super) fn errors(text: &str, skipped: usize, syntax: Syntax) -> Vec<RawDiagn
         let end = range.start + correct.len();
         let growth = correct.len().cast_signed() - range.len().cast_signed();
         shifts.push((end, shift + growth));
-        next = end.max(doubtful_until.saturating_add_signed(growth));
+        next_start = end.max(doubtful_until.saturating_add_signed(growth));
         copy.replace_range(range, &correct);
     }
     res
 }
 
 impl BrokenJson<'_> {
+    /// The first error of the library's parser.
     fn parse_error(&self) -> Option<ParseError> {
         parse_to_ast(self.text, &CollectOptions::default(), &parse_options(self.syntax)).err()
     }
 
     /// The first string with a line break or another control character.
-    fn bad_string(&self) -> Option<Range<usize>> {
+    fn find_bad_string(&self) -> Option<Range<usize>> {
         let mut scanner = Scanner::new(self.text, &SCANNER);
         while let Ok(Some(token)) = scanner.scan() {
             let range = scanner.token_start()..scanner.token_end();
@@ -108,7 +109,7 @@ impl BrokenJson<'_> {
     }
 
     /// Returns whether a string ends at the opening quote of another one, on a later line.
-    fn is_open(&self, token: &Range<usize>) -> bool {
+    fn is_unclosed_string(&self, token: &Range<usize>) -> bool {
         let line = self.text[token.clone()].rsplit_once('\n').map(|it| it.1.trim_end_matches('"'));
         line.is_some_and(|it| it.trim().is_empty()) && begins_with_string(&self.text[token.end - 1..])
     }
@@ -118,12 +119,12 @@ impl BrokenJson<'_> {
     fn correct_string(&self, token: Range<usize>) -> Correction {
         let source = &self.text[token.clone()];
         let inner = source.get(1..source.len() - 1).unwrap_or_default();
-        if !self.is_open(&token) {
+        if !self.is_unclosed_string(&token) {
             let text = source.replace(|it: char| it < ' ', " ");
             return Correction { doubtful_until: token.end, range: token, text };
         }
         let line = inner.lines().next().unwrap_or_default();
-        let is_key = self.opener(token.start) == Some('{')
+        let is_key = self.opening_bracket(token.start) == Some('{')
             && self.text[..token.start].trim_end().ends_with(['{', ',']);
         let key_end = line.find(':').filter(|_| is_key);
         let mut end = key_end.unwrap_or_else(|| line.trim_end().trim_end_matches(',').len());
@@ -140,7 +141,7 @@ impl BrokenJson<'_> {
     }
 
     /// The bracket around a position.
-    fn opener(&self, at: usize) -> Option<char> {
+    fn opening_bracket(&self, at: usize) -> Option<char> {
         Brackets::scan(&self.text[..at], &SCANNER).open.last().map(|it| it.sign)
     }
 
@@ -149,39 +150,39 @@ impl BrokenJson<'_> {
         let range = error.range();
         let start = range.start;
         let rest = self.text.get(start..)?;
-        let certain = |range: Range<usize>, text: &str| {
+        let replace = |range: Range<usize>, text: &str| {
             Some(Correction { doubtful_until: range.end, range, text: text.to_owned() })
         };
         if range.end > start
-            && let Some(found) = self.correct_foreign(start, range.end)
+            && let Some(found) = self.correct_foreign_character(start, range.end)
         {
             return found;
         }
         let line = rest.lines().next().unwrap_or_default();
         let word_end = line.find(|it: char| !is_word(it)).unwrap_or(line.len());
         match error.kind() {
-            _ if self.lacks_value(start) => certain(start..start, " null"),
-            _ if self.has_extra_comma(start) => certain(start..start + 1, ""),
-            Kind::CommentsNotAllowed => certain(start..range.end, ""),
-            Kind::TrailingCommasNotAllowed if rest.starts_with(',') => certain(start..start + 1, ""),
+            _ if self.lacks_value(start) => replace(start..start, " null"),
+            _ if self.has_extra_comma(start) => replace(start..start + 1, ""),
+            Kind::CommentsNotAllowed => replace(start..range.end, ""),
+            Kind::TrailingCommasNotAllowed if rest.starts_with(',') => replace(start..start + 1, ""),
             Kind::ExpectedComma => {
                 let next = rest.trim_start();
-                let is_entry = match self.opener(start) {
+                let is_entry = match self.opening_bracket(start) {
                     Some('{') => begins_with_key(next),
                     _ => next.starts_with(begins_value) && !begins_with_key(next),
                 };
-                if is_entry { certain(start..start, ",") } else { None }
+                if is_entry { replace(start..start, ",") } else { None }
             }
             Kind::ExpectedColonAfterObjectKey if rest.starts_with([',', '}']) => {
-                certain(start..start, ": null")
+                replace(start..start, ": null")
             }
             Kind::ExpectedColonAfterObjectKey if rest.starts_with(begins_value) && !begins_with_key(rest) => {
-                certain(start..start, ":")
+                replace(start..start, ":")
             }
             Kind::ExpectedStringObjectProperty
                 if line[word_end..].trim_start().starts_with(':') && word_end > 0 =>
             {
-                certain(start..start + word_end, &format!("\"{}\"", &line[..word_end]))
+                replace(start..start + word_end, &format!("\"{}\"", &line[..word_end]))
             }
             Kind::SingleQuotedStringsNotAllowed => self.correct_quotes(start, '\''),
             Kind::UnexpectedWord | Kind::UnexpectedToken
@@ -189,7 +190,7 @@ impl BrokenJson<'_> {
             {
                 let length = line.find([',', '}', ']']).unwrap_or(line.len());
                 let is_plain = !line[..length].contains(['"', ':', '{', '[']);
-                if is_plain { certain(start..start + length, "null") } else { None }
+                if is_plain { replace(start..start + length, "null") } else { None }
             }
             Kind::String(ParseStringErrorKind::UnterminatedStringLiteral) => None,
             Kind::String(_) => {
@@ -205,7 +206,7 @@ impl BrokenJson<'_> {
                         text.push(next);
                     }
                 }
-                certain(start..start + length, &text)
+                replace(start..start + length, &text)
             }
             Kind::BareDecimalPointNumbersNotAllowed
             | Kind::ExpectedDigit
@@ -217,7 +218,7 @@ impl BrokenJson<'_> {
                 let is_number = |it: char| is_word(it) || "+-.".contains(it);
                 let from = self.text[..start].trim_end_matches(is_number).len();
                 let length = self.text[from..].find(|it: char| !is_number(it))?;
-                certain(from..from + length, "0")
+                replace(from..from + length, "0")
             }
             _ => None,
         }
@@ -225,8 +226,8 @@ impl BrokenJson<'_> {
 
     /// The correction of the first character that JSON does not have. The outer `None` is that there is none.
     #[expect(clippy::option_option, reason = "no such character, or one without a correction")]
-    fn correct_foreign(&self, start: usize, end: usize) -> Option<Option<Correction>> {
-        let certain = |range: Range<usize>, text: &str| {
+    fn correct_foreign_character(&self, start: usize, end: usize) -> Option<Option<Correction>> {
+        let replace = |range: Range<usize>, text: &str| {
             Some(Correction { doubtful_until: range.end, range, text: text.to_owned() })
         };
         for (offset, character) in self.text[start..].char_indices().take_while(|it| it.0 <= end - start) {
@@ -236,15 +237,15 @@ impl BrokenJson<'_> {
             return Some(match (look_alike(character), character) {
                 (Some(LookAlike::Quote), _) if offset == 0 => self.correct_quotes(at, character),
                 (Some(LookAlike::Quote), _) => None,
-                (Some(LookAlike::Blank), _) => certain(at..after, " "),
-                (Some(LookAlike::Sign(sign)), _) => certain(at..after, &sign.to_string()),
-                (None, '#') => certain(at..at + line.len(), ""),
-                (None, _) if conflict_marker(self.text, at).is_some() => None,
+                (Some(LookAlike::Blank), _) => replace(at..after, " "),
+                (Some(LookAlike::Sign(sign)), _) => replace(at..after, &sign.to_string()),
+                (None, '#') => replace(at..at + line.len(), ""),
+                (None, _) if describe_conflict_marker(self.text, at).is_some() => None,
                 (None, '`') if !rest.starts_with("```") => self.correct_quotes(at, character),
-                (None, '=') => certain(at..after, ":"),
+                (None, '=') => replace(at..after, ":"),
                 (None, ';') => {
                     let is_last = self.text[after..].trim_start().starts_with(['}', ']']);
-                    certain(at..after, if is_last { "" } else { "," })
+                    replace(at..after, if is_last { "" } else { "," })
                 }
                 (None, '`' | '…') => None,
                 (None, '.') if rest.starts_with("...") => None,
@@ -276,6 +277,7 @@ fn is_word(character: char) -> bool {
     character.is_alphanumeric() || "-_$".contains(character)
 }
 
+/// Whether a value other than a word begins with this character.
 fn begins_value(character: char) -> bool {
     matches!(character, '"' | '{' | '[' | '-' | '0'..='9')
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::syntax::to_json;
 
 #[track_caller]
-fn tree(text: &str, syntax: Syntax, want: &str) {
+fn check_tree(text: &str, syntax: Syntax, want: &str) {
     let parsed = parse(text, syntax);
     assert!(parsed.diagnostics.is_empty(), "{text:?}: {:?}", parsed.diagnostics);
     assert_eq!(parsed.root.as_ref().and_then(to_json).as_deref(), Some(want), "{text:?}");
@@ -12,9 +12,9 @@ fn tree(text: &str, syntax: Syntax, want: &str) {
 
 /// Checks the first diagnostic and the text that it points at.
 #[track_caller]
-fn fails(text: &str, syntax: Syntax, want: &str, at: &str) {
+fn check_first_diagnostic(text: &str, syntax: Syntax, want: &str, at: &str) {
     let parsed = parse(text, syntax);
-    let diagnostic = parsed.diagnostics.first().unwrap_or_else(|| panic!("{text:?} is well"));
+    let diagnostic = parsed.diagnostics.first().unwrap_or_else(|| panic!("{text:?} has no mistake"));
     assert_eq!(
         (diagnostic.message.as_str(), text.get(diagnostic.span.clone())),
         (want, Some(at)),
@@ -25,24 +25,29 @@ fn fails(text: &str, syntax: Syntax, want: &str, at: &str) {
 #[test]
 fn dia_02_comments_and_last_commas_are_for_editors_only() {
     let text = "// a\n{\"a\": [1, /* b */ 2,], // c\n}\n";
-    tree(text, Syntax::JsonWithComments, r#"{"a":[1,2]}"#);
-    fails(text, Syntax::Json, "invalid JSON: comments are not allowed here", "// a");
-    fails("[1,]", Syntax::Json, "invalid JSON: a comma before a closing bracket is not allowed", ",");
+    check_tree(text, Syntax::JsonWithComments, r#"{"a":[1,2]}"#);
+    check_first_diagnostic(text, Syntax::Json, "invalid JSON: comments are not allowed here", "// a");
+    check_first_diagnostic(
+        "[1,]",
+        Syntax::Json,
+        "invalid JSON: a comma before a closing bracket is not allowed",
+        ",",
+    );
 }
 
 #[test]
 fn byte_order_mark_and_empty_file_are_accepted() {
-    tree("\u{feff}[true]", Syntax::Json, "[true]");
+    check_tree("\u{feff}[true]", Syntax::Json, "[true]");
     let root = parse("\u{feff}[true]", Syntax::Json).root.unwrap();
     assert_eq!(root.span, 3..9);
     for text in ["", " \n", "\u{feff}", "// nothing\n"] {
-        tree(text, Syntax::JsonWithComments, "null");
+        check_tree(text, Syntax::JsonWithComments, "null");
     }
 }
 
 #[test]
 fn numbers_keep_their_digits() {
-    tree(
+    check_tree(
         "[0, -7, 1.50, 1e3, 123456789012345678901]",
         Syntax::Json,
         "[0,-7,1.5,1000.0,123456789012345678901]",
@@ -57,14 +62,14 @@ fn x_16_duplicate_key_is_reported_with_both_positions() {
     assert_eq!((diagnostic.code, diagnostic.pointer.as_str()), (Code::DuplicateKey, "/a/b"));
     assert_eq!((diagnostic.span.clone(), diagnostic.labels[0].span.clone()), (15..18, 7..10));
     assert_eq!(parsed.dropped, vec![Range { start: 20, end: 21 }]);
-    fails(r#"{"\u0061": 1, "a": 2}"#, Syntax::Json, "the key 'a' appears twice", "\"a\"");
+    check_first_diagnostic(r#"{"\u0061": 1, "a": 2}"#, Syntax::Json, "the key 'a' appears twice", "\"a\"");
 }
 
 #[test]
 fn invalid_json_is_reported_with_its_position() {
     let check = |text, why, at| {
         for syntax in [Syntax::Json, Syntax::JsonWithComments] {
-            fails(text, syntax, &format!("invalid JSON: {why}"), at);
+            check_first_diagnostic(text, syntax, &format!("invalid JSON: {why}"), at);
         }
     };
     check("{'a': 1}", "single quotes are not allowed", "'");
@@ -82,7 +87,7 @@ fn invalid_json_is_reported_with_its_position() {
     check("\"a\nb\"", "a string contains a line break or another control character", "\"");
     check("[0x10]", "a number is not written as JSON writes numbers", "0");
     check("\"C:\\tools\\x\"", "invalid escape sequence", "\\x");
-    fails(
+    check_first_diagnostic(
         "[1,\u{a0}2]",
         Syntax::Json,
         "invalid JSON: unusual whitespace (U+00A0) where only a space is allowed",
@@ -93,7 +98,7 @@ fn invalid_json_is_reported_with_its_position() {
 #[test]
 fn habits_of_other_languages_are_named() {
     let check = |text, why, at| {
-        fails(text, Syntax::JsonWithComments, &format!("invalid JSON: {why}"), at);
+        check_first_diagnostic(text, Syntax::JsonWithComments, &format!("invalid JSON: {why}"), at);
     };
     check("{“a”: 1}", "typographic quotes are not quotes", "“");
     check("{\"a\": “b”}", "typographic quotes are not quotes", "“");
@@ -115,7 +120,7 @@ fn habits_of_other_languages_are_named() {
 
 /// Checks the text from the first diagnostic on, and that from its label on.
 #[track_caller]
-fn bracket(text: &str, message: &str, at: &str, label: &str) {
+fn check_bracket(text: &str, message: &str, at: &str, label: &str) {
     let parsed = parse(text, Syntax::JsonWithComments);
     let [diagnostic] = &parsed.diagnostics[..] else { panic!("{:?}", parsed.diagnostics) };
     assert_eq!(diagnostic.message, format!("invalid JSON: {message}"), "{text}");
@@ -126,17 +131,22 @@ fn bracket(text: &str, message: &str, at: &str, label: &str) {
 
 #[test]
 fn missing_bracket_is_reported_where_it_opened() {
-    bracket("{\"a\": [1, 2", "the `[` is not closed (2 closing brackets are missing)", "[1", "");
-    bracket(
+    check_bracket("{\"a\": [1, 2", "the `[` is not closed (2 closing brackets are missing)", "[1", "");
+    check_bracket(
         "{\n  \"a\": {\n    \"b\": {\n      \"c\": 1\n    ,\n    \"d\": 2\n  }\n}\n",
         "the `{` is not closed",
         "{\n      \"c\"",
         "",
     );
-    bracket("{\n  \"a\": {\n    \"b\": {},\n  \"d\": 2\n}\n", "the `{` is not closed", "{\n    \"b\"", "");
-    bracket("{\"a\": [1, 2}", "`}` does not close `[`", "}", "[1");
-    bracket("{\"a\": {\"b\": 1]}", "`]` does not close `{`", "]}", "{\"b");
-    bracket("{\"a\": {}}}", "a closing bracket too many", "}", "}}");
+    check_bracket(
+        "{\n  \"a\": {\n    \"b\": {},\n  \"d\": 2\n}\n",
+        "the `{` is not closed",
+        "{\n    \"b\"",
+        "",
+    );
+    check_bracket("{\"a\": [1, 2}", "`}` does not close `[`", "}", "[1");
+    check_bracket("{\"a\": {\"b\": 1]}", "`]` does not close `{`", "]}", "{\"b");
+    check_bracket("{\"a\": {}}}", "a closing bracket too many", "}", "}}");
 }
 
 #[test]
@@ -150,7 +160,7 @@ fn quote_that_is_not_closed_on_its_line_is_the_only_diagnostic() {
 #[test]
 fn malicious_text_is_refused() {
     let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-    tree(&deep(64), Syntax::Json, &deep(64));
+    check_tree(&deep(64), Syntax::Json, &deep(64));
     for depth in [65, 600, 200_000] {
         let parsed = parse(&deep(depth), Syntax::Json);
         assert_eq!(parsed.diagnostics[0].message, "the file is nested deeper than 64 levels", "{depth}");
@@ -220,7 +230,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("30,", "30, # of mine"),
 ];
 
-fn with(mistakes: &[(usize, usize)]) -> String {
+fn text_with(mistakes: &[(usize, usize)]) -> String {
     let mut servers = servers();
     for (server, mistake) in mistakes {
         let (from, to) = MISTAKES[*mistake];
@@ -238,16 +248,16 @@ fn errors_of(text: &str) -> Vec<(String, Range<usize>)> {
 #[test]
 fn each_of_two_mistakes_is_reported_and_nothing_else() {
     for (first, mistake) in MISTAKES.iter().enumerate() {
-        let alone = errors_of(&with(&[(1, first)]));
+        let alone = errors_of(&text_with(&[(1, first)]));
         let [(message, span)] = &alone[..] else { panic!("{mistake:?}: {alone:?}") };
         for (second, other) in MISTAKES.iter().enumerate() {
-            let text = with(&[(1, first), (3, second)]);
+            let text = text_with(&[(1, first), (3, second)]);
             let found = errors_of(&text);
             let [one, two] = &found[..] else { panic!("{mistake:?}, {other:?}: {found:?}") };
             assert_eq!(one, &(message.clone(), span.clone()), "{text}");
-            let only = errors_of(&with(&[(3, second)])).remove(0);
+            let only = errors_of(&text_with(&[(3, second)])).remove(0);
             assert_eq!(two.0, only.0, "{text}");
-            assert_eq!(&text[two.1.clone()], &with(&[(3, second)])[only.1.clone()], "{text}");
+            assert_eq!(&text[two.1.clone()], &text_with(&[(3, second)])[only.1.clone()], "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Describes YAML syntax errors in words of the language, and finds further ones after the first.
+//! Describes YAML syntax errors, and masks their lines so that further ones can be found.
 //!
 //! The parser reports where it stopped. The cause is often on the line before. No message quotes a value of the file.
 
@@ -9,7 +9,7 @@ use granit_parser::{ErrorKind, ScanError};
 use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary, quoted};
 use crate::syntax::jsonc::mistakes::CONFLICT_HELP;
 use crate::syntax::layout::Layout;
-use crate::syntax::parsed_text::conflict_marker;
+use crate::syntax::parsed_text::describe_conflict_marker;
 use crate::syntax::{UnspacedKey, look_alike, unspaced_key};
 
 /// A syntax error and how much is known about it.
@@ -18,20 +18,20 @@ pub(super) struct Mistake {
     pub(super) cause: Cause,
 }
 
-/// How certain the cause of a syntax error is.
+/// The cause of a syntax error, which decides how reading continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
     /// The line of the diagnostic is the cause.
     Line,
     /// A line that begins with a tab.
     Tab,
-    /// Something is not closed, or the file is in a state in which the rest of it means nothing.
+    /// Something is not closed, or a merge conflict: the rest of the file cannot be interpreted.
     Unclosed,
     /// The cause may be on another line.
     Unknown,
 }
 
-/// The diagnostic for an error of the parser in `text`, of which it did not see the first `skipped` bytes.
+/// Describes an error of the parser in `text`. The parser did not read the first `skipped` bytes.
 pub(super) fn diagnose(text: &str, skipped: usize, error: &ScanError) -> Mistake {
     let at = error.marker().byte_offset().map_or(text.len(), |it| it + skipped);
     let at = floor_char_boundary(text, at.min(text.len()));
@@ -42,17 +42,17 @@ pub(super) fn diagnose(text: &str, skipped: usize, error: &ScanError) -> Mistake
     // The parser reports a tab after a text on the line of the text.
     let next = Some(layout.next_line(at)).filter(|_| *error.kind() == ErrorKind::TabInPlainScalar);
     for start in [next, Some(line), previous].into_iter().flatten() {
-        if let Some(found) = line_mistake(text, start) {
+        if let Some(found) = find_line_mistake(text, start) {
             return found;
         }
         // A key without a space makes its line a text, which continues on the next line.
-        if continues_text(error.kind())
-            && let Some(found) = missing_space(text, start)
+        if is_continuation_error(error.kind())
+            && let Some(found) = find_missing_space(text, start)
         {
             return found;
         }
     }
-    if in_brackets(error.kind())
+    if is_bracket_error(error.kind())
         && let Some(open) = open_bracket(text, at).filter(|it| layout.line_start(*it) < line)
     {
         let message = format!("the `{}` is not closed", &text[open..open + 1]);
@@ -60,7 +60,7 @@ pub(super) fn diagnose(text: &str, skipped: usize, error: &ScanError) -> Mistake
         let diagnostic = diagnostic.label(at..at, "the bracket is still open here");
         return Mistake { diagnostic, cause: Cause::Unclosed };
     }
-    let (cause, message, help) = error_text(error);
+    let (cause, message, help) = describe_error(error);
     let at = match error.kind() {
         // The parser stops after the text.
         ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => {
@@ -73,7 +73,7 @@ pub(super) fn diagnose(text: &str, skipped: usize, error: &ScanError) -> Mistake
 }
 
 /// Returns whether an error can arise only between brackets.
-fn in_brackets(kind: &ErrorKind) -> bool {
+fn is_bracket_error(kind: &ErrorKind) -> bool {
     matches!(
         kind,
         ErrorKind::InvalidColonPlacement
@@ -103,9 +103,10 @@ fn open_bracket(text: &str, at: usize) -> Option<usize> {
 
 /// The last quote at or before `at` that begins a value and is not closed on its line.
 fn opening_quote(text: &str, at: usize) -> Option<usize> {
+    const MAX_LINES: usize = 1000;
     let layout = Layout::new(text);
     let lines = std::iter::successors(Some(layout.line_start(at)), |it| layout.previous_line(*it));
-    lines.take(1000).find_map(|start| {
+    lines.take(MAX_LINES).find_map(|start| {
         let line = layout.line(start);
         let opens = |(offset, quote): &(usize, char)| {
             let before = &line[..*offset];
@@ -120,10 +121,10 @@ fn syntax_error(span: Range<usize>, message: &str, help: impl Into<String>) -> R
     RawDiagnostic::new(Code::Syntax, format!("invalid YAML: {message}"), "", span).help(help)
 }
 
-/// A line that is wrong by itself.
-fn line_mistake(text: &str, start: usize) -> Option<Mistake> {
+/// Finds a mistake that a line has by itself: a conflict marker, a tab, or an unusual blank.
+fn find_line_mistake(text: &str, start: usize) -> Option<Mistake> {
     let line = Layout::new(text).line(start);
-    if let Some(message) = conflict_marker(text, start) {
+    if let Some(message) = describe_conflict_marker(text, start) {
         let diagnostic = syntax_error(start..start + line.len(), message, CONFLICT_HELP);
         return Some(Mistake { diagnostic, cause: Cause::Unclosed });
     }
@@ -134,13 +135,13 @@ fn line_mistake(text: &str, start: usize) -> Option<Mistake> {
             let mistake = syntax_error(span, "a tab where only spaces are allowed", "indent with spaces");
             return Some(Mistake { diagnostic: mistake, cause: Cause::Tab });
         }
-        return Some(Mistake { diagnostic: unusual_blank(span, blank), cause: Cause::Line });
+        return Some(Mistake { diagnostic: unusual_blank_diagnostic(span, blank), cause: Cause::Line });
     }
     None
 }
 
-/// Returns whether an error can arise from a line that the parser took for a text.
-fn continues_text(kind: &ErrorKind) -> bool {
+/// Returns whether an error can arise from a line that the parser read as a text.
+fn is_continuation_error(kind: &ErrorKind) -> bool {
     matches!(
         kind,
         ErrorKind::MappingValueNotAllowed
@@ -150,14 +151,14 @@ fn continues_text(kind: &ErrorKind) -> bool {
     )
 }
 
-/// A line with a key but without a space after its `:`.
-fn missing_space(text: &str, start: usize) -> Option<Mistake> {
+/// Finds a key without a space after its `:` in a line.
+fn find_missing_space(text: &str, start: usize) -> Option<Mistake> {
     let line = Layout::new(text).line(start);
     let UnspacedKey { key, blank } = unspaced_key(line)?;
     let at = start + line.find(key)? + key.len();
     if let Some(blank) = blank {
         let span = at + 1..at + 1 + blank.len_utf8();
-        return Some(Mistake { diagnostic: unusual_blank(span, blank), cause: Cause::Line });
+        return Some(Mistake { diagnostic: unusual_blank_diagnostic(span, blank), cause: Cause::Line });
     }
     let help = format!("write `{}: …`, with a space", quoted(key));
     let diagnostic = syntax_error(at..at + 1, "a space is missing after `:`", help);
@@ -165,15 +166,15 @@ fn missing_space(text: &str, start: usize) -> Option<Mistake> {
 }
 
 /// The diagnostic for an unusual blank where YAML needs a space.
-pub(super) fn unusual_blank(span: Range<usize>, blank: char) -> RawDiagnostic {
+pub(super) fn unusual_blank_diagnostic(span: Range<usize>, blank: char) -> RawDiagnostic {
     let (message, help) = look_alike::describe(blank)
         .filter(|_| look_alike::is_blank(blank))
         .unwrap_or_else(|| ("unusual whitespace".to_owned(), "indent with spaces".to_owned()));
     syntax_error(span, &message, help)
 }
 
-/// The message and help for an error without a special cause.
-fn error_text(error: &ScanError) -> (Cause, String, &'static str) {
+/// The cause, message and help of an error of the parser.
+fn describe_error(error: &ScanError) -> (Cause, String, &'static str) {
     let text = |cause, message: &str, help| (cause, message.to_owned(), help);
     match error.kind() {
         ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => {
@@ -265,7 +266,7 @@ fn error_text(error: &ScanError) -> (Cause, String, &'static str) {
 
 /// Replaces the lines that a mistake makes unreadable by blanks, so that the parser can continue after them. Returns
 /// `None` if it cannot.
-pub(super) fn mask(text: &str, mistake: &Mistake) -> Option<String> {
+pub(super) fn mask_mistake(text: &str, mistake: &Mistake) -> Option<String> {
     let layout = Layout::new(text);
     let indent = |start: usize| {
         let line = layout.line(start);

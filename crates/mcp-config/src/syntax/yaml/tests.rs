@@ -33,7 +33,7 @@ fn check(text: &str, want: &str) {
 }
 
 #[track_caller]
-fn reports(text: &str, want: &[(Code, Range<usize>, &str)]) {
+fn check_diagnostics(text: &str, want: &[(Code, Range<usize>, &str)]) {
     let diagnostics = parse(text).diagnostics;
     let got: Vec<_> = diagnostics.iter().map(|it| (it.code, it.span.clone(), it.pointer.as_str())).collect();
     assert_eq!(got, want, "{text:?}");
@@ -61,8 +61,8 @@ fn tags_of_the_core_schema_are_understood() {
         "[!!str 5, !!int 5, ! 7, !!float 1]",
         "[0..34] Text(\"5\")@7..8 Integer(5)@16..17 Text(\"7\")@21..22 Integer(1)@32..33",
     );
-    reports("a: !!int x", &[(Code::Syntax, 9..10, "/a")]);
-    reports(
+    check_diagnostics("a: !!int x", &[(Code::Syntax, 9..10, "/a")]);
+    check_diagnostics(
         "a: [!x y, !!python/object:os.system {}]",
         &[(Code::UnknownTag, 4..6, "/a/0"), (Code::UnknownTag, 10..35, "/a/1")],
     );
@@ -71,7 +71,7 @@ fn tags_of_the_core_schema_are_understood() {
 #[test]
 fn dm_019_every_duplicate_is_found_in_one_pass_and_the_first_stays() {
     let text = "a: 1\na: 2\nb: {c: 1, c: 2, c: 3}\n1: x\n\"1\": y\n";
-    reports(
+    check_diagnostics(
         text,
         &[
             (Code::DuplicateKey, 5..6, "/a"),
@@ -88,12 +88,15 @@ fn dm_019_every_duplicate_is_found_in_one_pass_and_the_first_stays() {
 
 #[test]
 fn invalid_keys_are_reported_and_the_rest_is_read() {
-    reports("? [a]\n: b\n? {c: d}\n: e\nf: g\n", &[(Code::BadKey, 2..5, ""), (Code::BadKey, 12..18, "")]);
+    check_diagnostics(
+        "? [a]\n: b\n? {c: d}\n: e\nf: g\n",
+        &[(Code::BadKey, 2..5, ""), (Code::BadKey, 12..18, "")],
+    );
 }
 
 #[test]
 fn alias_inside_its_anchor_is_an_error() {
-    reports("a: *x\nb: &y [*y]\n", &[(Code::Syntax, 3..5, "/a"), (Code::Syntax, 13..15, "/b/0")]);
+    check_diagnostics("a: *x\nb: &y [*y]\n", &[(Code::Syntax, 3..5, "/a"), (Code::Syntax, 13..15, "/b/0")]);
 }
 
 #[test]
@@ -103,13 +106,13 @@ fn dm_020_a_merge_key_is_a_key() {
 
 #[test]
 fn second_document_is_an_error() {
-    reports("a: 1\n---\nb: 2\n", &[(Code::ManyDocuments, 5..8, "")]);
+    check_diagnostics("a: 1\n---\nb: 2\n", &[(Code::ManyDocuments, 5..8, "")]);
     check("---\na: 1\n...\n", "{4..8} a:4..5 Integer(1)@7..8");
 }
 
 /// The line, the message and the marked text of each diagnostic.
 #[track_caller]
-fn mistakes(text: &str, want: &[(usize, &str, &str)]) {
+fn check_mistakes(text: &str, want: &[(usize, &str, &str)]) {
     let diagnostics = parse(text).diagnostics;
     let line = |at: usize| text[..at].matches('\n').count() + 1;
     let got: Vec<_> = diagnostics
@@ -125,45 +128,45 @@ fn mistakes(text: &str, want: &[(usize, &str, &str)]) {
 fn syntax_errors_are_described_where_they_are_made() {
     const TAB: &str = "a tab where only spaces are allowed";
     const COLON: &str = "a space is missing after `:`";
-    mistakes("a:\n\tb: 1\n\tc: 2\nd: e\n", &[(2, TAB, "\t"), (3, TAB, "\t")]);
-    mistakes("a:\n  b: 1\n\tc: 2\n", &[(3, TAB, "\t")]);
-    mistakes("a:\n  b:1\n  c: 2\n", &[(2, COLON, ":")]);
-    mistakes("- name:a\n  type: mcp\n", &[(1, COLON, ":")]);
-    mistakes(
+    check_mistakes("a:\n\tb: 1\n\tc: 2\nd: e\n", &[(2, TAB, "\t"), (3, TAB, "\t")]);
+    check_mistakes("a:\n  b: 1\n\tc: 2\n", &[(3, TAB, "\t")]);
+    check_mistakes("a:\n  b:1\n  c: 2\n", &[(2, COLON, ":")]);
+    check_mistakes("- name:a\n  type: mcp\n", &[(1, COLON, ":")]);
+    check_mistakes(
         "a:\n  - x\n  b: 1\n",
         &[(3, "this line is not a list item, but the lines above it are a list", "b")],
     );
-    mistakes("a:\n   b: 1\n  c: 1\n", &[(3, "this line does not belong to the mapping above it", "c")]);
-    mistakes("a: 'b\nc: d\n", &[(1, "a quote is not closed", "'")]);
-    mistakes("a: [b\nc: d\n", &[(1, "the `[` is not closed", "[")]);
-    mistakes("a: {b: [c}\n", &[(1, "`}` does not close `[`", "[")]);
-    mistakes("a: \"b\" c\n", &[(1, "text after a closing quote", "c")]);
-    mistakes("a: \"\\d\"\n", &[(1, "invalid escape sequence", "\"")]);
-    mistakes("a: [*]\n", &[(1, "`*` and `&` begin an alias or an anchor", "*")]);
-    mistakes("a: - b\n", &[(1, "a list cannot begin here", "-")]);
-    mistakes(
+    check_mistakes("a:\n   b: 1\n  c: 1\n", &[(3, "this line does not belong to the mapping above it", "c")]);
+    check_mistakes("a: 'b\nc: d\n", &[(1, "a quote is not closed", "'")]);
+    check_mistakes("a: [b\nc: d\n", &[(1, "the `[` is not closed", "[")]);
+    check_mistakes("a: {b: [c}\n", &[(1, "`}` does not close `[`", "[")]);
+    check_mistakes("a: \"b\" c\n", &[(1, "text after a closing quote", "c")]);
+    check_mistakes("a: \"\\d\"\n", &[(1, "invalid escape sequence", "\"")]);
+    check_mistakes("a: [*]\n", &[(1, "`*` and `&` begin an alias or an anchor", "*")]);
+    check_mistakes("a: - b\n", &[(1, "a list cannot begin here", "-")]);
+    check_mistakes(
         "a:\n<<<<<<< HEAD\n  b: 1\n=======\n  b: 2\n>>>>>>> x\n",
         &[(2, "an unresolved merge conflict", "<<<<<<< HEAD")],
     );
-    mistakes("a: “b”\n", &[(1, "the typographic quotes are part of the value", "“b”")]);
-    mistakes("a: “b c” and more\n", &[]);
+    check_mistakes("a: “b”\n", &[(1, "the typographic quotes are part of the value", "“b”")]);
+    check_mistakes("a: “b c” and more\n", &[]);
 }
 
 #[test]
 fn unusual_blank_in_the_indentation_is_an_error() {
     const BLANK: &str = "unusual whitespace (U+00A0) where only a space is allowed";
-    mistakes("a:\n\u{a0}\u{a0}b: 1\n\u{a0}\u{a0}c: 1\n", &[(2, BLANK, "\u{a0}"), (3, BLANK, "\u{a0}")]);
-    mistakes("a:\n  b: 1\n\u{a0} - c\n", &[(3, BLANK, "\u{a0}")]);
+    check_mistakes("a:\n\u{a0}\u{a0}b: 1\n\u{a0}\u{a0}c: 1\n", &[(2, BLANK, "\u{a0}"), (3, BLANK, "\u{a0}")]);
+    check_mistakes("a:\n  b: 1\n\u{a0} - c\n", &[(3, BLANK, "\u{a0}")]);
     assert!(parse("a:\n\u{a0}b: 1\n").root.is_none());
-    mistakes("a:\n  b:\u{a0}1\n  c: 1\n", &[(2, BLANK, "\u{a0}")]);
-    mistakes("- a:\u{3000}1\n  c: 1\n", &[(1, &BLANK.replace("00A0", "3000"), "\u{3000}")]);
+    check_mistakes("a:\n  b:\u{a0}1\n  c: 1\n", &[(2, BLANK, "\u{a0}")]);
+    check_mistakes("- a:\u{3000}1\n  c: 1\n", &[(1, &BLANK.replace("00A0", "3000"), "\u{3000}")]);
 }
 
 #[test]
 fn unusual_blank_before_a_value_is_a_warning() {
     const PART: &str = "the unusual whitespace (U+00A0) is part of the value";
-    mistakes("a: \u{a0}b\nc: [\u{a0}d]\n", &[(1, PART, "\u{a0}"), (2, PART, "\u{a0}")]);
-    mistakes("a: '\u{a0}b'\nc: d\u{a0}e\n", &[]);
+    check_mistakes("a: \u{a0}b\nc: [\u{a0}d]\n", &[(1, PART, "\u{a0}"), (2, PART, "\u{a0}")]);
+    check_mistakes("a: '\u{a0}b'\nc: d\u{a0}e\n", &[]);
 }
 
 #[test]
@@ -172,14 +175,14 @@ fn every_tab_of_the_indentation_is_reported_up_to_a_bound() {
     let text = |count: usize| format!("a:\n{}", "\tb: 1\n\t  - c\n".repeat(count / 2));
     for (count, reported) in [(2, 2), (8, 8), (400, 10)] {
         let want: Vec<_> = (2..reported + 2).map(|line| (line, TAB, "\t")).collect();
-        mistakes(&text(count), &want);
+        check_mistakes(&text(count), &want);
     }
-    mistakes("a: |\n  b\n  \tc\nd:\n\te: 1\n\tf: 1\n", &[(5, TAB, "\t"), (6, TAB, "\t")]);
+    check_mistakes("a: |\n  b\n  \tc\nd:\n\te: 1\n\tf: 1\n", &[(5, TAB, "\t"), (6, TAB, "\t")]);
 }
 
 #[test]
 fn several_syntax_errors_are_reported_in_one_run() {
-    mistakes(
+    check_mistakes(
         "a: b: c\nd:\n  e: @f\n  g: h\ni: `j\nk: 'l\n",
         &[
             (1, "unexpected `:`", ":"),
@@ -188,7 +191,7 @@ fn several_syntax_errors_are_reported_in_one_run() {
             (6, "a quote is not closed", "'"),
         ],
     );
-    mistakes(
+    check_mistakes(
         "a:\n\tb: 1\nc: d: e\n",
         &[(2, "a tab where only spaces are allowed", "\t"), (3, "unexpected `:`", ":")],
     );
