@@ -18,7 +18,7 @@ fn main() {
 /// The numbers of servers.
 const SERVERS: [usize; 4] = [1, 10, 100, 1_000];
 
-fn json(servers: usize) -> String {
+fn mcp_json_text(servers: usize) -> String {
     let entry = |at: usize| {
         format!(
             r#""server-{at}":{{"command":"npx","args":["-y","@acme/server-{at}@1.2.3","--root","/srv/data/{at}"],"env":{{"API_KEY":"${{KEY_{at}}}","LOG_LEVEL":"info"}}}}"#
@@ -28,7 +28,7 @@ fn json(servers: usize) -> String {
     format!(r#"{{"mcpServers":{{{}}}}}"#, entries.join(","))
 }
 
-fn yaml(servers: usize) -> String {
+fn dominds_text(servers: usize) -> String {
     let mut text = "version: 1\nservers:\n".to_owned();
     for at in 0..servers {
         writeln!(
@@ -42,7 +42,7 @@ fn yaml(servers: usize) -> String {
     text
 }
 
-fn agent(servers: usize) -> String {
+fn holodeck_text(servers: usize) -> String {
     let mut text = "tools:\n".to_owned();
     for at in 0..servers {
         writeln!(
@@ -56,7 +56,7 @@ fn agent(servers: usize) -> String {
     text
 }
 
-fn session(servers: usize) -> String {
+fn session_text(servers: usize) -> String {
     let entry = |at: usize| {
         format!(
             r#"{{"name":"server-{at}","command":"/usr/bin/npx","args":["-y","@acme/server-{at}@1.2.3"],"env":[{{"name":"LOG_LEVEL","value":"info"}}]}}"#
@@ -66,36 +66,36 @@ fn session(servers: usize) -> String {
     format!(r#"{{"mcpServers":[{}]}}"#, entries.join(","))
 }
 
-fn reading(bencher: Bencher<'_, '_>, name: &str, text: &str, profile: Profile) {
+fn bench_reading(bencher: Bencher<'_, '_>, name: &str, text: &str, profile: Profile) {
     let document = Document::new(name, text, profile);
-    assert!(!read(&document).refused, "this file is right");
+    assert!(!read(&document).refused, "the file has no mistake");
     bencher.counter(BytesCount::of_str(text)).bench_local(|| read(black_box(&document)));
 }
 
 #[divan::bench(args = SERVERS)]
 fn mcp_json(bencher: Bencher<'_, '_>, servers: usize) {
-    reading(bencher, "mcp.json", &json(servers), Profile::McpJson);
+    bench_reading(bencher, "mcp.json", &mcp_json_text(servers), Profile::McpJson);
 }
 
 #[divan::bench(args = SERVERS)]
 fn dominds(bencher: Bencher<'_, '_>, servers: usize) {
-    reading(bencher, "mcp.yaml", &yaml(servers), Profile::Dominds);
+    bench_reading(bencher, "mcp.yaml", &dominds_text(servers), Profile::Dominds);
 }
 
 #[divan::bench(args = SERVERS)]
 fn holodeck(bencher: Bencher<'_, '_>, servers: usize) {
-    reading(bencher, "agent.yaml", &agent(servers), Profile::HoloDeck);
+    bench_reading(bencher, "agent.yaml", &holodeck_text(servers), Profile::HoloDeck);
 }
 
 #[divan::bench(args = SERVERS)]
 fn acp_session(bencher: Bencher<'_, '_>, servers: usize) {
-    reading(bencher, "session", &session(servers), Profile::AcpV1);
+    bench_reading(bencher, "session", &session_text(servers), Profile::AcpV1);
 }
 
 /// Reads a file in which each server has a mistake. Each diagnostic has a position and a help.
 #[divan::bench(args = SERVERS)]
 fn mcp_json_with_mistakes(bencher: Bencher<'_, '_>, servers: usize) {
-    let text = json(servers).replace("\"args\"", "\"arg\"");
+    let text = mcp_json_text(servers).replace("\"args\"", "\"arg\"");
     let document = Document::new("mcp.json", &text, Profile::McpJson);
     assert_eq!(read(&document).diagnostics.len(), servers);
     bencher.counter(BytesCount::of_str(&text)).bench_local(|| read(black_box(&document)));
@@ -103,14 +103,14 @@ fn mcp_json_with_mistakes(bencher: Bencher<'_, '_>, servers: usize) {
 
 #[divan::bench(args = SERVERS)]
 fn json_by_serde_json_alone(bencher: Bencher<'_, '_>, servers: usize) {
-    let text = json(servers);
+    let text = mcp_json_text(servers);
     let parse = || serde_json::from_str::<serde_json::Value>(black_box(&text));
     bencher.counter(BytesCount::of_str(&text)).bench_local(parse);
 }
 
 #[divan::bench(args = SERVERS)]
 fn yaml_by_the_parser_alone(bencher: Bencher<'_, '_>, servers: usize) {
-    let text = yaml(servers);
+    let text = dominds_text(servers);
     let parse = || granit_parser::Parser::new_from_str(black_box(&text)).filter(Result::is_ok).count();
     bencher.counter(BytesCount::of_str(&text)).bench_local(parse);
 }

@@ -32,7 +32,8 @@ enum Schedule {
 }
 
 impl Schedule {
-    fn most(&self) -> i64 {
+    /// The maximum number of backups to keep.
+    fn max_backups(&self) -> i64 {
         match self {
             Schedule::Hourly => 24 * 7,
             Schedule::Daily => 365,
@@ -44,11 +45,11 @@ impl Schedule {
 /// The rule that the types cannot express.
 fn check(backups: &Backups, report: &Reporter<'_>) {
     for job in backups.jobs.value().into_iter().flatten().filter_map(Required::value) {
-        let most = job.schedule.value().map_or(365, Schedule::most);
-        if job.keep.value().is_some_and(|keep| !(1..=most).contains(keep)) {
+        let max_backups = job.schedule.value().map_or(365, Schedule::max_backups);
+        if job.keep.value().is_some_and(|keep| !(1..=max_backups).contains(keep)) {
             report.error(
                 &job.keep,
-                format!("'keep' must be from 1 to {most}"),
+                format!("'keep' must be from 1 to {max_backups}"),
                 "write how many backups are kept",
             );
         }
@@ -77,7 +78,7 @@ pub(crate) const TEXTS: [(&str, Format, &str); 3] = [
 ];
 
 /// The mistakes of a text, as `LINE:COLUMN MESSAGE (HELP)`.
-pub(crate) fn mistakes(text: &str, format: Format) -> Vec<String> {
+pub(crate) fn list_mistakes(text: &str, format: Format) -> Vec<String> {
     let document: Configuration<Backups> = read(text, format, check);
     let line = |it: &Diagnostic| {
         format!("{}:{} {} ({})", it.line, it.column, it.message, it.help.as_deref().unwrap_or_default())
@@ -86,12 +87,12 @@ pub(crate) fn mistakes(text: &str, format: Format) -> Vec<String> {
 }
 
 /// The text with the fixes that are certain.
-pub(crate) fn fixed(text: &str, format: Format) -> String {
+pub(crate) fn fix_certain_mistakes(text: &str, format: Format) -> String {
     fix_all(text, format, check, Applicability::Certain).text
 }
 
 /// What the program would run.
-pub(crate) fn jobs(text: &str, format: Format) -> Vec<String> {
+pub(crate) fn describe_jobs(text: &str, format: Format) -> Vec<String> {
     let document: Configuration<Backups> = read(text, format, check);
     let Some(backups) = document.value else { return Vec::new() };
     let jobs = backups.jobs.value().into_iter().flatten().filter_map(Required::value);
@@ -104,13 +105,13 @@ pub(crate) fn jobs(text: &str, format: Format) -> Vec<String> {
 
 fn main() {
     for (name, format, text) in TEXTS {
-        for mistake in mistakes(text, format) {
+        for mistake in list_mistakes(text, format) {
             println!("{name}:{mistake}");
         }
         println!(
             "{name} with its fixes:\n{}\n{:?}\n",
-            fixed(text, format),
-            jobs(&fixed(text, format), format)
+            fix_certain_mistakes(text, format),
+            describe_jobs(&fix_certain_mistakes(text, format), format)
         );
     }
 }

@@ -7,18 +7,18 @@ use mcp_host_config::acp::{
 use mcp_host_config::{Document, Profile, ResolveContext, resolve};
 use mcp_host_model::{Endpoint, EnvInheritance, Sharing, SseFallback, TransportKind, TransportSpec};
 
-use crate::{found, reading};
+use crate::{diagnostic_lines, read_text};
 
 #[track_caller]
 fn check(profile: Profile, text: &str, want: &str) {
-    assert_eq!(found(&reading(profile, text)), want, "{text}");
+    assert_eq!(diagnostic_lines(&read_text(profile, text)), want, "{text}");
 }
 
 const REQUEST: &str = include_str!("../../../../fixtures/acp-v1/valid/session_new.json");
 
 /// The names and transports of the accepted servers.
-fn kinds(text: &str, profile: Profile) -> String {
-    let reading = reading(profile, text);
+fn describe_servers(text: &str, profile: Profile) -> String {
+    let reading = read_text(profile, text);
     let kind =
         |it: &mcp_host_model::ServerSpec| format!("{} {}", it.id.as_str(), it.transport.kind().as_str());
     reading.servers.iter().map(kind).collect::<Vec<_>>().join(", ")
@@ -26,23 +26,23 @@ fn kinds(text: &str, profile: Profile) -> String {
 
 #[test]
 fn acpx_14_control_characters_in_a_name_are_replaced() {
-    let reading = reading(
+    let reading = read_text(
         Profile::AcpV1,
         r#"[{"name": "a\tb c\u00a0d", "command": "/x", "args": [], "env": []}, {"name": "a b", "command": "/x", "args": [], "env": []}]"#,
     );
     let names: Vec<_> = reading.servers.iter().map(|it| it.id.as_str()).collect();
     assert_eq!(names, ["a_b_c_d", "a b"]);
     assert_eq!(
-        found(&reading),
+        diagnostic_lines(&reading),
         "warning 1:11 /0/name ValidationError: the server's name contains a control character or unusual whitespace"
     );
 }
 
 #[test]
 fn acp_004_acp_005_acp_006_acp_048_a_request_gives_its_servers_in_order() {
-    assert_eq!(kinds(REQUEST, Profile::AcpV1), "files stdio, board http, events sse");
-    let reading = reading(Profile::AcpV1, REQUEST);
-    assert_eq!(found(&reading), "");
+    assert_eq!(describe_servers(REQUEST, Profile::AcpV1), "files stdio, board http, events sse");
+    let reading = read_text(Profile::AcpV1, REQUEST);
+    assert_eq!(diagnostic_lines(&reading), "");
     let TransportSpec::Stdio(files) = &reading.servers[0].transport else { panic!() };
     assert_eq!(
         (files.command.as_str(), files.cwd.as_deref()),
@@ -58,7 +58,7 @@ fn acp_004_acp_005_acp_006_acp_048_a_request_gives_its_servers_in_order() {
 fn acp_036_acp_046_acp_047_values_are_literal() {
     let text = r#"[{"name": "a", "command": "/x", "args": ["${HOME}"], "env": [{"name": "A", "value": "$B ${C}"}]},
         {"type": "sse", "name": "b", "url": "http://b.example/sse", "headers": [{"name": "X-Key", "value": "${K}"}]}]"#;
-    let reading = reading(Profile::AcpV1, text);
+    let reading = read_text(Profile::AcpV1, text);
     let context = ResolveContext::new(&|_| None, std::path::Path::new("/w"), &|_| Err(String::new()));
     let endpoints: Vec<_> =
         reading.servers.iter().map(|it| resolve(it, &context).unwrap().endpoint).collect();
@@ -89,7 +89,10 @@ fn acp_006_an_unknown_type_never_becomes_stdio() {
     ] {
         let text = with_type(tag);
         assert_eq!(
-            (kinds(&text, Profile::AcpV1).as_str(), kinds(&text, Profile::AcpV2).as_str()),
+            (
+                describe_servers(&text, Profile::AcpV1).as_str(),
+                describe_servers(&text, Profile::AcpV2).as_str()
+            ),
             (v1, v2),
             "{tag}"
         );
@@ -111,7 +114,7 @@ fn x_10_acpx_11_without_a_type_it_is_stdio_in_version_1_only() {
 fn acpx_11_acpx_12_extensions_are_kept() {
     let text =
         r#"[{"type": "_pigeon", "name": "a", "loft": 7}, {"type": "acp", "name": "b", "serverId": "1"}]"#;
-    let reading = reading(Profile::AcpV2, text);
+    let reading = read_text(Profile::AcpV2, text);
     assert!(!reading.refused && reading.servers.is_empty());
     let kept: Vec<_> = reading.entries.iter().filter_map(|it| it.extension.as_ref()).collect();
     let [mcp_host_model::Passthrough::Literal(first), _] = &kept[..] else { panic!("{kept:?}") };
@@ -130,9 +133,9 @@ fn acpx_01_acp_012_acp_025_all_mistakes_are_reported_in_one_pass() {
   {"type": "http", "name": "b", "url": "ws://x", "headers": [{"name": "X Y", "value": "a\nb"}]},
   {"type": "sse", "name": "b"}
 ]}"#;
-    let reading = reading(Profile::AcpV1, text);
+    let reading = read_text(Profile::AcpV1, text);
     assert!(reading.refused);
-    insta::assert_snapshot!(found(&reading), @r"
+    insta::assert_snapshot!(diagnostic_lines(&reading), @r"
     error 2:12 /mcpServers/0/name ValidationError: MCP server name cannot be empty
     error 2:27 /mcpServers/0/command MCPConfigError: MCP server command must be an absolute path
     error 2:42 /mcpServers/0/args ValidationError: 'args' must be a list, not text
@@ -156,7 +159,7 @@ fn acp_022_x_05_tolerated_deviations_are_warnings() {
     lenient.missing_lists = Tolerance::Warn;
     let reading = acp::read(&document, lenient).reading;
     assert!(!reading.refused && reading.entries[0].accepted);
-    insta::assert_snapshot!(found(&reading), @r"
+    insta::assert_snapshot!(diagnostic_lines(&reading), @r"
     warning 1:3 /0/args ValidationError: MCP server 'a': 'args' is required
     warning 1:3 /0/env ValidationError: MCP server 'a': 'env' is required
     warning 1:27 /0/command MCPConfigError: MCP server 'a' command must be an absolute path
@@ -167,26 +170,26 @@ fn acp_022_x_05_tolerated_deviations_are_warnings() {
 #[test]
 fn x_28_of_repeated_variables_the_last_wins() {
     let text = include_str!("../../../../fixtures/acp-v1/valid/repeated_variable.json");
-    let reading = reading(Profile::AcpV1, text);
+    let reading = read_text(Profile::AcpV1, text);
     let context = ResolveContext::new(&|_| None, std::path::Path::new("/w"), &|_| Err(String::new()));
     let Endpoint::Stdio(it) = resolve(&reading.servers[0], &context).unwrap().endpoint else { panic!() };
     let env: Vec<_> = it.env.iter().map(|it| (it.0.as_str(), it.1.expose())).collect();
     assert_eq!(env, [("A", "2")]);
-    assert!(found(&reading).contains("warning"), "{}", found(&reading));
+    assert!(diagnostic_lines(&reading).contains("warning"), "{}", diagnostic_lines(&reading));
 }
 
 #[test]
 fn acpx_09_meta_and_unknown_members_are_kept() {
     let text = r#"[{"name": "a", "command": "/x", "args": [], "env": [], "_meta": {"a": 1}, "_own": [2], "colour": "red"}]"#;
-    let reading = reading(Profile::AcpV1, text);
-    assert_eq!(found(&reading), "warning 1:88 /0/colour ValidationError: unknown key 'colour'");
+    let reading = read_text(Profile::AcpV1, text);
+    assert_eq!(diagnostic_lines(&reading), "warning 1:88 /0/colour ValidationError: unknown key 'colour'");
     let metadata = &reading.servers[0].metadata;
     assert_eq!(metadata["_meta"].as_str(), r#"{"a":1}"#);
     assert_eq!(metadata["extra"].as_str(), r#"{"_own":[2],"colour":"red"}"#);
 }
 
 #[test]
-fn acpx_10_a_request_has_a_folder_and_a_list() {
+fn acpx_10_request_without_a_required_member_is_refused() {
     let request = |method: &str, params: &str| format!(r#"{{"method": "{method}", "params": {params}}}"#);
     let check = |profile, method, params, want| check(profile, &request(method, params), want);
     const NO_CWD: &str = "error 1:27 /params/cwd ValidationError: 'cwd' is required";
@@ -232,10 +235,10 @@ fn acp_007_to_acp_011_serialized_servers_are_read_without_diagnostics() {
         McpServerConfig::Sse(SseTransport::new("c", "http://c.example")),
     ];
     let text = serde_json::to_string(&serde_json::json!({ "mcpServers": servers })).unwrap();
-    let reading = reading(Profile::AcpV1, &text);
-    assert_eq!(found(&reading), "");
-    let kinds: Vec<_> = reading.entries.iter().map(|it| it.transport).collect();
-    assert_eq!(kinds, [TransportKind::Stdio, TransportKind::Http, TransportKind::Sse].map(Some));
+    let reading = read_text(Profile::AcpV1, &text);
+    assert_eq!(diagnostic_lines(&reading), "");
+    let describe_servers: Vec<_> = reading.entries.iter().map(|it| it.transport).collect();
+    assert_eq!(describe_servers, [TransportKind::Stdio, TransportKind::Http, TransportKind::Sse].map(Some));
     let schema = schemars::schema_for!(McpServerConfig).to_value();
     let validator = jsonschema::validator_for(&schema).unwrap();
     assert!(servers.iter().all(|it| validator.is_valid(&serde_json::to_value(it).unwrap())));

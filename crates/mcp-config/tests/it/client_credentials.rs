@@ -5,23 +5,23 @@ use std::path::Path;
 use mcp_host_config::{Profile, ResolveContext, resolve};
 use mcp_host_model::{ClientGrant, Endpoint};
 
-use crate::{found, reading};
+use crate::{diagnostic_lines, read_text};
 
 #[test]
-fn client_credentials_are_read_from_our_form_of_auth() {
+fn client_credentials_are_read_from_auth() {
     let entry = |auth: &str| {
         format!(r#"{{"mcpServers": {{"a": {{"url": "https://a.example/mcp", "auth": {auth}}}}}}}"#)
     };
     let text = entry(
         r#"{"grant": "client_credentials", "clientId": "host", "clientSecret": "${SECRET}", "scopes": ["read"]}"#,
     );
-    let read = reading(Profile::McpJson, &text);
-    assert_eq!(found(&read), "");
+    let reading = read_text(Profile::McpJson, &text);
+    assert_eq!(diagnostic_lines(&reading), "");
     let context =
         ResolveContext::new(&|name| (name == "SECRET").then(|| "s3cret".to_owned()), Path::new("/"), &|_| {
             Err("none".to_owned())
         });
-    let Endpoint::Http(endpoint) = resolve(&read.servers[0], &context).unwrap().endpoint else { panic!() };
+    let Endpoint::Http(endpoint) = resolve(&reading.servers[0], &context).unwrap().endpoint else { panic!() };
     let credentials = endpoint.client_credentials.unwrap();
     assert_eq!((&*credentials.client_id, credentials.key.value().expose()), ("host", "s3cret"));
     assert_eq!((credentials.scopes, credentials.issuer), (vec!["read".to_owned()], None));
@@ -50,21 +50,21 @@ fn client_credentials_are_read_from_our_form_of_auth() {
             "`auth` has no key 'scope'",
         ),
     ] {
-        let found = found(&reading(Profile::McpJson, &entry(auth)));
+        let found = diagnostic_lines(&read_text(Profile::McpJson, &entry(auth)));
         assert!(found.contains(wrong) && found.is_empty() == wrong.is_empty(), "{auth}: {found}");
     }
 }
 
 #[test]
-fn token_exchange_serves_each_user_alone() {
+fn token_exchange_is_resolved_per_user() {
     let entry = |auth: &str, more: &str| {
         format!(r#"{{"mcpServers": {{"a": {{"url": "https://a.example/mcp", "auth": {auth}{more}}}}}}}"#)
     };
     let complete = r#"{"grant": "token_exchange", "clientId": "host", "clientSecret": "x", "issuer": "https://id.example"}"#;
-    let read = reading(Profile::McpJson, &entry(complete, r#", "sharing": "auto""#));
-    assert_eq!(found(&read), "");
+    let reading = read_text(Profile::McpJson, &entry(complete, r#", "sharing": "auto""#));
+    assert_eq!(diagnostic_lines(&reading), "");
     let context = ResolveContext::new(&|_| None, Path::new("/"), &|_| Err("none".to_owned()));
-    let endpoint = resolve(&read.servers[0], &context).unwrap().endpoint;
+    let endpoint = resolve(&reading.servers[0], &context).unwrap().endpoint;
     assert!(endpoint.is_per_user());
     let Endpoint::Http(endpoint) = endpoint else { panic!() };
     assert_eq!(endpoint.client_credentials.unwrap().grant, ClientGrant::TokenExchange);
@@ -101,8 +101,12 @@ fn token_exchange_serves_each_user_alone() {
             "remove the header or `auth`",
         ),
     ] {
-        let read = reading(Profile::McpJson, &entry(auth, more));
-        assert!(found(&read).contains(wrong), "{auth}{more}: {}", found(&read));
-        assert!(read.diagnostics.iter().any(|it| it.help.as_deref() == Some(help)), "{:?}", read.diagnostics);
+        let reading = read_text(Profile::McpJson, &entry(auth, more));
+        assert!(diagnostic_lines(&reading).contains(wrong), "{auth}{more}: {}", diagnostic_lines(&reading));
+        assert!(
+            reading.diagnostics.iter().any(|it| it.help.as_deref() == Some(help)),
+            "{:?}",
+            reading.diagnostics
+        );
     }
 }

@@ -2,10 +2,10 @@
 
 use mcp_host_config::{Profile, ResolveContext, resolve};
 
-use crate::reading;
+use crate::read_text;
 
 /// The mistake, the fields of an item that has it, and the message.
-const ROWS: &[(&str, &str, &str)] = &[
+const CONTRACT_MESSAGES: &[(&str, &str, &str)] = &[
     (
         "invalid command",
         "server: s, command: bash",
@@ -31,9 +31,9 @@ const ROWS: &[(&str, &str, &str)] = &[
 ];
 
 /// The first error of an item, as text.
-fn said(fields: &str) -> String {
+fn first_error(fields: &str) -> String {
     let text = format!("tools:\n  - {{name: a, description: d, type: mcp, {fields}}}\n");
-    let reading = reading(Profile::HoloDeck, &text);
+    let reading = read_text(Profile::HoloDeck, &text);
     if let Some(first) = reading.diagnostics.first() {
         return first.to_string();
     }
@@ -45,8 +45,8 @@ fn said(fields: &str) -> String {
 #[test]
 fn hd_060_to_hd_065_contract_messages_are_exact() {
     let mut table = String::new();
-    for (what, fields, want) in ROWS {
-        let got = said(fields);
+    for (what, fields, want) in CONTRACT_MESSAGES {
+        let got = first_error(fields);
         assert_eq!(got, *want, "{what}");
         table.push_str(&format!("{what}: {got}\n"));
     }

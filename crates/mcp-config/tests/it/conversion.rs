@@ -3,7 +3,7 @@
 use mcp_host_config::{Document, Profile, WrittenFile, read};
 use mcp_host_model::{ServerSpec, Sharing, SpecOrigin};
 
-use crate::reading;
+use crate::read_text;
 
 /// Writes for a machine with two programs.
 fn write(servers: &[ServerSpec], profile: Profile) -> WrittenFile {
@@ -12,16 +12,16 @@ fn write(servers: &[ServerSpec], profile: Profile) -> WrittenFile {
 }
 
 /// Servers without their origin.
-fn bare(servers: Vec<ServerSpec>) -> Vec<ServerSpec> {
-    let bare = |mut it: ServerSpec| {
+fn without_origin(servers: Vec<ServerSpec>) -> Vec<ServerSpec> {
+    let clear_origin = |mut it: ServerSpec| {
         it.origin = SpecOrigin::new(it.origin.profile, "");
         it
     };
-    servers.into_iter().map(bare).collect()
+    servers.into_iter().map(clear_origin).collect()
 }
 
 /// The fixtures of each dialect.
-const FOLDERS: &[(Profile, &str)] = &[
+const FIXTURE_FOLDERS: &[(Profile, &str)] = &[
     (Profile::HoloDeck, "holodeck"),
     (Profile::Dominds, "dominds"),
     (Profile::AcpV1, "acp-v1"),
@@ -29,7 +29,7 @@ const FOLDERS: &[(Profile, &str)] = &[
     (Profile::McpJson, "mcp-json"),
 ];
 
-fn valid(folder: &str) -> Vec<(String, String)> {
+fn valid_fixtures(folder: &str) -> Vec<(String, String)> {
     let root =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(folder).join("valid");
     let mut res: Vec<_> = std::fs::read_dir(root)
@@ -42,14 +42,14 @@ fn valid(folder: &str) -> Vec<(String, String)> {
 }
 
 #[track_caller]
-fn round_trip(label: &str, profile: Profile, text: &str) {
-    let first = reading(profile, text);
+fn check_round_trip(label: &str, profile: Profile, text: &str) {
+    let first = read_text(profile, text);
     let WrittenFile { text: printed, mut unsupported, .. } = write(&first.servers, profile);
     unsupported.retain(|it| it.field != "metadata.inputs");
     assert_eq!(unsupported, [], "{label}");
     let again = read(&Document::new("again", &printed, profile));
-    assert!(!again.has_errors(), "{label}: {}\n{printed}", crate::found(&again));
-    assert_eq!(bare(again.servers), bare(first.servers), "{label}\n{printed}");
+    assert!(!again.has_errors(), "{label}: {}\n{printed}", crate::diagnostic_lines(&again));
+    assert_eq!(without_origin(again.servers), without_origin(first.servers), "{label}\n{printed}");
 }
 
 #[test]
@@ -74,33 +74,33 @@ fn sharing_key_is_read_and_written_in_every_dialect() {
             [("auto", Sharing::Auto), ("shared", Sharing::Shared), ("per-client", Sharing::PerOwner)]
         {
             let text = text.replace("KEY", key);
-            assert_eq!(reading(profile, &text).servers[0].sharing, sharing, "{text}");
-            round_trip(&text, profile, &text);
+            assert_eq!(read_text(profile, &text).servers[0].sharing, sharing, "{text}");
+            check_round_trip(&text, profile, &text);
         }
         let default = if matches!(profile, Profile::Dominds | Profile::AcpV1) {
             Sharing::PerOwner
         } else {
             Sharing::Auto
         };
-        let without = reading(profile, &text.replace("sharing", "x-other"));
+        let without = read_text(profile, &text.replace("sharing", "x-other"));
         assert!(without.servers.iter().all(|it| it.sharing == default), "{profile:?}");
     }
-    let wrong = reading(Profile::McpJson, r#"{"mcpServers": {"a": {"command": "x", "sharing": "none"}}}"#);
-    assert!(crate::found(&wrong).contains("sharing"), "{}", crate::found(&wrong));
+    let wrong = read_text(Profile::McpJson, r#"{"mcpServers": {"a": {"command": "x", "sharing": "none"}}}"#);
+    assert!(crate::diagnostic_lines(&wrong).contains("sharing"), "{}", crate::diagnostic_lines(&wrong));
 }
 
 /// Every valid file of a dialect, written in that dialect, is read back unchanged.
 #[test]
 fn written_servers_are_read_back_unchanged() {
-    for (profile, folder) in FOLDERS {
-        for (label, text) in valid(folder) {
+    for (profile, folder) in FIXTURE_FOLDERS {
+        for (label, text) in valid_fixtures(folder) {
             // `${/}` is written as the path separator of this system.
-            round_trip(&label, *profile, &text.replace("${/}", "/"));
+            check_round_trip(&label, *profile, &text.replace("${/}", "/"));
         }
     }
 }
 
-/// A server with all rare fields.
+/// Servers with all rare fields.
 #[test]
 fn every_field_is_written() {
     let agent = "\
@@ -136,7 +136,7 @@ tools:
     terminate_on_close: false
 ";
     let agent = agent.replace(", '': z", "");
-    round_trip("agent", Profile::HoloDeck, &agent);
+    check_round_trip("agent", Profile::HoloDeck, &agent);
     let workspace = "\
 version: 1
 servers:
@@ -158,14 +158,14 @@ servers:
     resources: {mimeTypes: [text/plain], maxBytes: 10, skills: {enabled: true, whitelist: [s*]}}
     prompts: {blacklist: [b]}
 ";
-    round_trip("workspace", Profile::Dominds, workspace);
+    check_round_trip("workspace", Profile::Dominds, workspace);
 }
 
-/// Snapshots of a server in every dialect: the text and the unsupported fields.
+/// The text that is written for another profile, and the unsupported fields.
 #[track_caller]
-fn shown(profile: Profile, text: &str, target: Profile) -> String {
-    let reading = reading(profile, text);
-    assert!(!reading.has_errors(), "{}", crate::found(&reading));
+fn written_text(profile: Profile, text: &str, target: Profile) -> String {
+    let reading = read_text(profile, text);
+    assert!(!reading.has_errors(), "{}", crate::diagnostic_lines(&reading));
     let WrittenFile { text, unsupported, .. } = write(&reading.servers, target);
     let unsupported: Vec<_> = unsupported
         .iter()
@@ -235,42 +235,42 @@ servers:
 ";
 
 #[test]
-fn an_agent_in_every_dialect() {
+fn agent_is_written_in_every_dialect() {
     for target in Profile::ALL.iter().filter(|it| **it != Profile::HoloDeck) {
         insta::assert_snapshot!(
             format!("agent-as-{}", target.as_str()),
-            shown(Profile::HoloDeck, AGENT, *target)
+            written_text(Profile::HoloDeck, AGENT, *target)
         );
     }
 }
 
 #[test]
-fn a_workspace_in_every_dialect() {
+fn workspace_is_written_in_every_dialect() {
     for target in Profile::ALL.iter().filter(|it| **it != Profile::Dominds) {
         let label = format!("workspace-as-{}", target.as_str());
-        insta::assert_snapshot!(label, shown(Profile::Dominds, WORKSPACE, *target));
+        insta::assert_snapshot!(label, written_text(Profile::Dominds, WORKSPACE, *target));
     }
 }
 
 /// Written files are always valid in their dialect.
 #[test]
 fn written_files_are_accepted_by_their_profile() {
-    let sources: Vec<_> = FOLDERS
+    let sources: Vec<_> = FIXTURE_FOLDERS
         .iter()
-        .flat_map(|(profile, folder)| valid(folder).into_iter().map(|it| (*profile, it)))
+        .flat_map(|(profile, folder)| valid_fixtures(folder).into_iter().map(|it| (*profile, it)))
         .chain([(Profile::HoloDeck, ("AGENT".to_owned(), AGENT.to_owned()))])
         .chain([(Profile::Dominds, ("WORKSPACE".to_owned(), WORKSPACE.to_owned()))])
         .collect();
     for (source, (label, text)) in sources {
-        let servers = reading(source, &text).servers;
+        let servers = read_text(source, &text).servers;
         for target in Profile::ALL {
             let written = write(&servers, *target);
             let count = |text: &str| text.matches("the server is left out").count();
-            let left_out: usize = written.unsupported.iter().map(|it| count(&it.fallback.to_string())).sum();
+            let omitted: usize = written.unsupported.iter().map(|it| count(&it.fallback.to_string())).sum();
             let again = read(&Document::new("again", &written.text, *target));
-            let shown = crate::found(&again);
-            assert!(!again.has_errors(), "{label} as {}: {shown}\n{}", target.as_str(), written.text);
-            assert_eq!(again.servers.len() + left_out, servers.len(), "{label} as {}", target.as_str());
+            let mistakes = crate::diagnostic_lines(&again);
+            assert!(!again.has_errors(), "{label} as {}: {mistakes}\n{}", target.as_str(), written.text);
+            assert_eq!(again.servers.len() + omitted, servers.len(), "{label} as {}", target.as_str());
             // A second round trip in the same dialect changes nothing.
             let twice = write(&again.servers, *target);
             assert_eq!(
@@ -285,12 +285,12 @@ fn written_files_are_accepted_by_their_profile() {
 
 /// An unsupported field names fields and variables, never a value.
 #[test]
-fn x_31_no_secret_is_in_a_report() {
+fn x_31_reports_contain_no_secrets() {
     let text = "version: 1\nservers:\n  a: {transport: stdio, command: npx, args: ['SECRET1${X}'], cwd: SECRET2}\n  \
                 b:\n    transport: stdio\n    command: /bin/SECRET3\n  c:\n    transport: streamable_http\n    url: \
                 http://u:SECRET4@acme.example/\n    headers: {A: 'SECRET5${X}', B: {prefix: SECRET6, env: E}}\n    \
                 sessionId: SECRET7\n  d: {transport: stdio, command: npx, env: {A: 'SECRET8${X}'}}\n";
-    let servers = reading(Profile::Dominds, text).servers;
+    let servers = read_text(Profile::Dominds, text).servers;
     assert_eq!(servers.len(), 4);
     for target in Profile::ALL {
         let unsupported = write(&servers, *target).unsupported;

@@ -11,22 +11,29 @@ use mcp_host_config::{
 use mcp_host_model::{Dialect, Severity};
 use serde_json::Value;
 
-use crate::collections::{Case, Differences, as_agent, compare, folder, list, recorded, text};
-use crate::oracles::{NEWEST, PAPER, servers, their_servers};
+use crate::collections::{
+    Case, Differences, compare, complete_agent, expect_list, expect_text, folder_of_variable,
+    recorded_results,
+};
+use crate::oracles::{NEWEST_VERSION, PAPER_VERSION, describe_servers, describe_their_servers};
 
 /// A file of the corpus.
-struct Listed {
+struct CorpusFile {
     path: String,
     dialect: String,
     /// The syntax according to the index: `yaml` or `json` if the file has no syntax error.
     syntax: String,
 }
 
-fn index(folder: &Path) -> Vec<Listed> {
+fn read_index(folder: &Path) -> Vec<CorpusFile> {
     let table = std::fs::read_to_string(folder.join("index.tsv")).unwrap();
     let row = |line: &str| {
         let columns: Vec<_> = line.split('\t').collect();
-        Listed { path: columns[0].to_owned(), dialect: columns[1].to_owned(), syntax: columns[5].to_owned() }
+        CorpusFile {
+            path: columns[0].to_owned(),
+            dialect: columns[1].to_owned(),
+            syntax: columns[5].to_owned(),
+        }
     };
     let res: Vec<_> = table.lines().skip(1).map(row).collect();
     assert!(!res.is_empty(), "the index is empty");
@@ -34,25 +41,25 @@ fn index(folder: &Path) -> Vec<Listed> {
 }
 
 /// Reads a file of the corpus; invalid UTF-8 is replaced.
-fn contents(folder: &Path, path: &str) -> String {
+fn read_file(folder: &Path, path: &str) -> String {
     let bytes = std::fs::read(folder.join(path)).unwrap_or_else(|it| panic!("{path}: {it}"));
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Texts in `env` or `headers` that are longer than this count as secrets.
-const SHORTEST_SECRET: usize = 9;
+/// The minimum length of a text in `env` or `headers` that counts as a secret.
+const MIN_SECRET_LENGTH: usize = 9;
 
 /// All texts in `env` and `headers`, except those that are only `${NAME}`, because names may be shown.
-fn secrets(text: &str) -> Vec<String> {
+fn find_secrets(text: &str) -> Vec<String> {
     fn collect(value: &Value, inside: bool, out: &mut Vec<String>) {
         match value {
             Value::Object(members) => {
                 // The name of a name-value pair is not a secret.
-                let pair = members.contains_key("value");
+                let is_pair = members.contains_key("value");
                 // A variable with such a name contains a region or a folder, not a secret.
                 let is_place = |key: &str| ["REGION", "WORKSPACE"].iter().any(|it| key.ends_with(it));
-                let told = |key: &str| (pair && key == "name") || (inside && is_place(key));
-                for (key, value) in members.iter().filter(|it| !told(it.0)) {
+                let is_open = |key: &str| (is_pair && key == "name") || (inside && is_place(key));
+                for (key, value) in members.iter().filter(|it| !is_open(it.0)) {
                     collect(value, inside || ["env", "headers"].contains(&key.as_str()), out);
                 }
             }
@@ -61,13 +68,13 @@ fn secrets(text: &str) -> Vec<String> {
             Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-    fn folders(value: &Value, out: &mut Vec<String>) {
+    fn collect_folders(value: &Value, out: &mut Vec<String>) {
         match value {
             Value::Object(members) => {
                 out.extend(members.get("cwd").and_then(Value::as_str).map(str::to_owned));
-                members.values().for_each(|it| folders(it, out));
+                members.values().for_each(|it| collect_folders(it, out));
             }
-            Value::Array(items) => items.iter().for_each(|it| folders(it, out)),
+            Value::Array(items) => items.iter().for_each(|it| collect_folders(it, out)),
             Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
@@ -77,34 +84,34 @@ fn secrets(text: &str) -> Vec<String> {
             let json = json.read().unwrap();
             collect(&json, false, &mut res);
             // A folder that is also a `cwd`, which may be shown, is not a secret.
-            folders(&json, &mut open);
+            collect_folders(&json, &mut open);
         }
-        None => res.extend(pairs(text)),
+        None => res.extend(named_values(text)),
     }
     res.retain(|it| !open.contains(it));
-    res.retain(|it| it.len() >= SHORTEST_SECRET && !(it.starts_with("${") && it.ends_with('}')));
+    res.retain(|it| it.len() >= MIN_SECRET_LENGTH && !(it.starts_with("${") && it.ends_with('}')));
     res
 }
 
 /// The text after `"NAME":` in a text that cannot be parsed, if the name looks like a variable or a header.
-fn pairs(text: &str) -> Vec<String> {
-    let named = |name: &str| {
+fn named_values(text: &str) -> Vec<String> {
+    let is_name = |name: &str| {
         let name = name.trim().trim_matches(['"', '\'']);
-        let variable = |it: u8| it.is_ascii_uppercase() || it.is_ascii_digit() || it == b'_';
-        !name.is_empty() && (name.bytes().all(variable) || name == "Authorization")
+        let is_variable = |it: u8| it.is_ascii_uppercase() || it.is_ascii_digit() || it == b'_';
+        !name.is_empty() && (name.bytes().all(is_variable) || name == "Authorization")
     };
     let pair = |line: &str| {
         let (name, value) = line.trim_start_matches(['-', ' ', '{']).split_once(':')?;
-        named(name)
+        is_name(name)
             .then(|| value.trim().trim_end_matches([',', '}', ' ']).trim_matches(['"', '\'']).to_owned())
     };
     text.lines().filter_map(pair).collect()
 }
 
 /// Checks that spans are inside the text and that no output contains a secret.
-fn holds(path: &str, text: &str, reading: &Reading) {
-    let secrets = secrets(text);
-    let unspoken = |shown: &str| {
+fn check_reading(path: &str, text: &str, reading: &Reading) {
+    let secrets = find_secrets(text);
+    let check_no_secret = |shown: &str| {
         if let Some(secret) = secrets.iter().find(|it| shown.contains(*it)) {
             panic!("{path}: the value {secret:?} is shown");
         }
@@ -115,12 +122,12 @@ fn holds(path: &str, text: &str, reading: &Reading) {
             assert!(text.get(span.clone()).is_some(), "{path}: {span:?} does not fit: {it}");
         }
         assert!(it.line <= text.split('\n').count(), "{path}: line {}", it.line);
-        unspoken(&it.to_string());
-        unspoken(it.help.as_deref().unwrap_or_default());
-        it.labels.iter().for_each(|it| unspoken(&it.text));
+        check_no_secret(&it.to_string());
+        check_no_secret(it.help.as_deref().unwrap_or_default());
+        it.labels.iter().for_each(|it| check_no_secret(&it.text));
     }
-    unspoken(&serde_json::to_string(&reading.diagnostics).unwrap());
-    unspoken(&render(path, text, &reading.diagnostics, Colour::Never));
+    check_no_secret(&serde_json::to_string(&reading.diagnostics).unwrap());
+    check_no_secret(&render(path, text, &reading.diagnostics, Colour::Never));
     // No line shows a secret when a diagnostic points at it.
     if let Some(first) = reading.diagnostics.first() {
         let lines = text.split_inclusive('\n').scan(0, |at, line| {
@@ -130,24 +137,24 @@ fn holds(path: &str, text: &str, reading: &Reading) {
             (diagnostic.span, diagnostic.labels) = (start..*at, Vec::new());
             Some(diagnostic)
         });
-        unspoken(&render(path, text, &lines.collect::<Vec<_>>(), Colour::Never));
+        check_no_secret(&render(path, text, &lines.collect::<Vec<_>>(), Colour::Never));
     }
 }
 
 #[test]
 fn hd_061_x_31_real_files_are_read_and_their_secrets_hidden() {
     let name = "hd_061_x_31_real_files_are_read_and_their_secrets_hidden";
-    let Some(folder) = folder("MCP_HOST_CORPUS", name) else { return };
-    let mut planted = 0;
-    for Listed { path, .. } in index(&folder) {
-        let text = contents(&folder, &path);
-        planted += secrets(&text).len();
+    let Some(folder) = folder_of_variable("MCP_HOST_CORPUS", name) else { return };
+    let mut secret_count = 0;
+    for CorpusFile { path, .. } in read_index(&folder) {
+        let text = read_file(&folder, &path);
+        secret_count += find_secrets(&text).len();
         detect(&path, &text);
         for &profile in Profile::ALL {
-            holds(&path, &text, &read(&Document::new(&path, &text, profile)));
+            check_reading(&path, &text, &read(&Document::new(&path, &text, profile)));
         }
     }
-    assert!(planted > 0, "no file has anything to hide");
+    assert!(secret_count > 0, "no file has a secret");
 }
 
 /// Files whose dialect cannot be detected by content.
@@ -161,60 +168,62 @@ const UNDETECTED: Differences<'_> = &[
 
 #[test]
 fn dialect_of_real_files_is_detected_by_content() {
-    let Some(folder) = folder("MCP_HOST_CORPUS", "dialect_of_real_files_is_detected_by_content") else {
+    let Some(folder) = folder_of_variable("MCP_HOST_CORPUS", "dialect_of_real_files_is_detected_by_content")
+    else {
         return;
     };
-    let case = |it: Listed| -> Case {
-        let found = detect(&it.path, &contents(&folder, &it.path));
+    let case = |it: CorpusFile| -> Case {
+        let found = detect(&it.path, &read_file(&folder, &it.path));
         let ours = found.map_or("none", Dialect::as_str);
         (it.path, it.dialect, ours.to_owned())
     };
     let files =
-        index(&folder).into_iter().filter(|it| ["holodeck", "dominds"].contains(&it.dialect.as_str()));
+        read_index(&folder).into_iter().filter(|it| ["holodeck", "dominds"].contains(&it.dialect.as_str()));
     let cases: Vec<_> = files.map(case).collect();
     compare("real files, detected", &cases, UNDETECTED);
 }
 
-/// Both corpora, and the cases that differ from our result.
-fn both(test: &str, name: &str) -> Option<(PathBuf, Value)> {
-    Some((folder("MCP_HOST_CORPUS", test)?, recorded(test, name)?))
+/// The folder of the corpus and recorded results; `None` if a variable is not set.
+fn corpus_and_results(test: &str, name: &str) -> Option<(PathBuf, Value)> {
+    Some((folder_of_variable("MCP_HOST_CORPUS", test)?, recorded_results(test, name)?))
 }
 
 /// Each tool, and whether it has an error.
-fn tools(reading: &Reading) -> String {
-    let wrong = |pointer: &str| {
+fn describe_tools(reading: &Reading) -> String {
+    let has_error = |pointer: &str| {
         reading.diagnostics.iter().any(|it| {
             let below = it.pointer.strip_prefix(pointer);
             it.severity == Severity::Error && below.is_some_and(|it| it.is_empty() || it.starts_with('/'))
         })
     };
-    let line = |it: &mcp_host_config::ServerEntry| format!("{}: {}", it.name, !wrong(&it.pointer));
+    let line = |it: &mcp_host_config::ServerEntry| format!("{}: {}", it.name, !has_error(&it.pointer));
     reading.entries.iter().map(line).collect::<Vec<_>>().join(", ")
 }
 
 #[test]
 fn holodeck_0_7_accepts_the_same_tools_of_real_files() {
     let test = "holodeck_0_7_accepts_the_same_tools_of_real_files";
-    let Some((folder, recorded)) = both(test, "holodeck.json") else { return };
+    let Some((folder, recorded)) = corpus_and_results(test, "holodeck.json") else { return };
     let case = |file: &Value| -> Case {
-        let path = text(&file["file"]);
-        let agent = as_agent(&contents(&folder, path));
+        let path = expect_text(&file["file"]);
+        let agent = complete_agent(&read_file(&folder, path));
         let reading = read(&Document::new(path, &agent, Profile::HoloDeck07));
         let line = |(index, it): (usize, &Value)| {
             let name = it["name"].as_str().map_or_else(|| format!("tools[{index}]"), str::to_owned);
             format!("{name}: {}", it["outcome"] == "accept")
         };
-        let theirs: Vec<_> = list(&file["tools"]).iter().enumerate().map(line).collect();
-        (path.to_owned(), theirs.join(", "), tools(&reading))
+        let theirs: Vec<_> = expect_list(&file["tools"]).iter().enumerate().map(line).collect();
+        (path.to_owned(), theirs.join(", "), describe_tools(&reading))
     };
     // The others are files of other programs.
-    let files = list(&recorded["files"]).iter().filter(|it| text(&it["file"]).starts_with("holodeck/"));
+    let files =
+        expect_list(&recorded["files"]).iter().filter(|it| expect_text(&it["file"]).starts_with("holodeck/"));
     let cases: Vec<_> = files.map(case).collect();
     compare("HoloDeck 0.7, real files", &cases, &[]);
 }
 
 /// Files with tools of the contract.
-const OF_THE_CONTRACT: Differences<'_> = &[(
+const CONTRACT_FILES: Differences<'_> = &[(
     "HD-007: `server`, which the contract requires and HoloDeck 0.7 refuses",
     &[
         "holodeck/002-holodeck.yaml",
@@ -251,27 +260,28 @@ const OF_THE_CONTRACT: Differences<'_> = &[(
 #[test]
 fn hd_007_real_files_are_read_by_the_rules_that_they_follow() {
     let test = "hd_007_real_files_are_read_by_the_rules_that_they_follow";
-    let Some((folder, recorded)) = both(test, "holodeck.json") else { return };
+    let Some((folder, recorded)) = corpus_and_results(test, "holodeck.json") else { return };
     let case = |file: &Value| -> Case {
-        let path = text(&file["file"]);
-        let agent = as_agent(&contents(&folder, path));
+        let path = expect_text(&file["file"]);
+        let agent = complete_agent(&read_file(&folder, path));
         let reading = read_detecting(Dialect::HoloDeck, path, &agent).reading;
-        let theirs = |it: &Value| format!("{}: {}", text(&it["name"]), it["outcome"] == "accept");
-        let theirs: Vec<_> = list(&file["tools"]).iter().map(theirs).collect();
-        (path.to_owned(), theirs.join(", "), tools(&reading))
+        let theirs = |it: &Value| format!("{}: {}", expect_text(&it["name"]), it["outcome"] == "accept");
+        let theirs: Vec<_> = expect_list(&file["tools"]).iter().map(theirs).collect();
+        (path.to_owned(), theirs.join(", "), describe_tools(&reading))
     };
-    let files = list(&recorded["files"]).iter().filter(|it| text(&it["file"]).starts_with("holodeck/"));
+    let files =
+        expect_list(&recorded["files"]).iter().filter(|it| expect_text(&it["file"]).starts_with("holodeck/"));
     let cases: Vec<_> = files.map(case).collect();
     assert!(cases.len() >= 60, "the corpus has only {} files", cases.len());
     let outcomes = [": true", ": false"].map(|it| cases.iter().filter(|case| case.1.contains(it)).count());
     assert!(outcomes.iter().all(|it| *it >= 20), "files with accepted and refused tools: {outcomes:?}");
-    compare("HoloDeck, real files by detected rules", &cases, OF_THE_CONTRACT);
+    compare("HoloDeck, real files by detected rules", &cases, CONTRACT_FILES);
 }
 
 /// Files that are invalid in HoloDeck's contract and in HoloDeck 0.7.
-const NO_AGENT: Differences<'_> = &[
+const INVALID_AGENTS: Differences<'_> = &[
     (
-        "HD-002, HD-007: no `server`, which the contract wants, and a name with `-`, which 0.7 refuses",
+        "HD-002, HD-007: no `server`, which the contract requires, and a name with `-`, which 0.7 refuses",
         &[
             "holodeck/001-holodeck.yaml",
             "holodeck/040-holodeck.yaml",
@@ -298,33 +308,41 @@ const NO_AGENT: Differences<'_> = &[
         &["holodeck/028-holodeck.yaml", "holodeck/031-holodeck.yaml", "holodeck/032-holodeck.yaml"],
     ),
     ("HD-006: a single field, without a type", &["holodeck/053-holodeck.yaml"]),
-    ("HDX-24: several examples in one, so that `tools` stands twice", &["holodeck/071-holodeck.yaml"]),
+    ("HDX-24: several examples in one, so that `tools` appears twice", &["holodeck/071-holodeck.yaml"]),
 ];
 
 #[test]
 fn real_agents_are_accepted_or_have_an_error() {
     let test = "real_agents_are_accepted_or_have_an_error";
-    let Some(folder) = folder("MCP_HOST_CORPUS", test) else { return };
-    let case = |it: Listed| -> Case {
-        let agent = as_agent(&contents(&folder, &it.path));
-        let reading = |profile| read(&Document::new(&it.path, &agent, profile));
-        let both = [reading(Profile::HoloDeck), reading(Profile::HoloDeck07)];
-        let errors: Vec<_> = both
+    let Some(folder) = folder_of_variable("MCP_HOST_CORPUS", test) else { return };
+    let case = |it: CorpusFile| -> Case {
+        let agent = complete_agent(&read_file(&folder, &it.path));
+        let read_as = |profile| read(&Document::new(&it.path, &agent, profile));
+        let readings = [read_as(Profile::HoloDeck), read_as(Profile::HoloDeck07)];
+        let errors: Vec<_> = readings
             .iter()
             .map(|it| {
-                crate::found(it).lines().filter(|it| it.starts_with("error")).collect::<Vec<_>>().join("; ")
+                crate::diagnostic_lines(it)
+                    .lines()
+                    .filter(|it| it.starts_with("error"))
+                    .collect::<Vec<_>>()
+                    .join("; ")
             })
             .collect();
-        let taken = both.iter().any(|it| !it.refused);
-        (it.path.clone(), "taken".to_owned(), if taken { "taken".to_owned() } else { errors.join(" | ") })
+        let is_accepted = readings.iter().any(|it| !it.refused);
+        (
+            it.path.clone(),
+            "accepted".to_owned(),
+            if is_accepted { "accepted".to_owned() } else { errors.join(" | ") },
+        )
     };
-    let files = index(&folder).into_iter().filter(|it| it.dialect == "holodeck" && it.syntax == "yaml");
+    let files = read_index(&folder).into_iter().filter(|it| it.dialect == "holodeck" && it.syntax == "yaml");
     let cases: Vec<_> = files.map(case).collect();
-    compare("HoloDeck, real files by any profile", &cases, NO_AGENT);
+    compare("HoloDeck, real files by any profile", &cases, INVALID_AGENTS);
 }
 
 /// Files with another result in the version of Dominds that the paper describes.
-const DOMINDS: Differences<'_> = &[(
+const DOMINDS_FILES: Differences<'_> = &[(
     "newer versions read the key, or are stricter about it",
     &[
         "dominds/017-dominds.yaml",
@@ -338,21 +356,21 @@ const DOMINDS: Differences<'_> = &[(
 #[test]
 fn dominds_accepts_the_same_servers_of_real_files() {
     let test = "dominds_accepts_the_same_servers_of_real_files";
-    let Some((folder, recorded)) = both(test, "dominds.json") else { return };
+    let Some((folder, recorded)) = corpus_and_results(test, "dominds.json") else { return };
     let case = |version: &str, (path, answers): (&String, &Value)| -> Case {
-        let text = contents(&folder, path);
+        let text = read_file(&folder, path);
         let reading = read(&Document::new(path, &text, Profile::Dominds));
-        (path.clone(), their_servers(&answers[version]), servers(&reading))
+        (path.clone(), describe_their_servers(&answers[version]), describe_servers(&reading))
     };
     let files = recorded["files"].as_object().unwrap();
-    let cases: Vec<_> = files.iter().map(|it| case(PAPER, it)).collect();
-    compare("Dominds of the paper, real files", &cases, DOMINDS);
-    let cases: Vec<_> = files.iter().map(|it| case(NEWEST, it)).collect();
+    let cases: Vec<_> = files.iter().map(|it| case(PAPER_VERSION, it)).collect();
+    compare("Dominds of the paper, real files", &cases, DOMINDS_FILES);
+    let cases: Vec<_> = files.iter().map(|it| case(NEWEST_VERSION, it)).collect();
     compare("Dominds today, real files", &cases, &[]);
 }
 
-/// The dialect and profile of a file of the corpus; `None` for YAML.
-fn of_json(listed: &Listed) -> Option<Profile> {
+/// The profile of a file of the corpus; `None` for YAML.
+fn json_profile(listed: &CorpusFile) -> Option<Profile> {
     match listed.dialect.as_str() {
         "holodeck" | "dominds" | "foreign-yaml" => None,
         "acp" | "acp-server" => Some(Profile::AcpV1),
@@ -366,22 +384,23 @@ const UNDETECTED_JSON: Differences<'_> =
 
 #[test]
 fn dia_01_dialect_of_real_json_files_is_detected_by_content() {
-    let Some(folder) = folder("MCP_HOST_CORPUS", "dia_01_dialect_of_real_json_files_is_detected_by_content")
+    let Some(folder) =
+        folder_of_variable("MCP_HOST_CORPUS", "dia_01_dialect_of_real_json_files_is_detected_by_content")
     else {
         return;
     };
-    let case = |it: Listed| -> Option<Case> {
-        let theirs = of_json(&it)?.dialect().as_str();
+    let case = |it: CorpusFile| -> Option<Case> {
+        let theirs = json_profile(&it)?.dialect().as_str();
         // With a file name that does not identify the dialect.
-        let found = detect("x.json", &contents(&folder, &it.path));
+        let found = detect("x.json", &read_file(&folder, &it.path));
         Some((it.path, theirs.to_owned(), found.map_or("none", Dialect::as_str).to_owned()))
     };
-    let cases: Vec<_> = index(&folder).into_iter().filter_map(case).collect();
+    let cases: Vec<_> = read_index(&folder).into_iter().filter_map(case).collect();
     compare("real JSON files, detected", &cases, UNDETECTED_JSON);
 }
 
 /// JSON files of the corpus with a mistake.
-const WRONG_JSON: Differences<'_> = &[
+const INVALID_JSON: Differences<'_> = &[
     (
         "ACP-022: the command is no absolute path (and more, in some)",
         &[
@@ -402,9 +421,9 @@ const WRONG_JSON: Differences<'_> = &[
             "acp/016-index-56731245479.json",
         ],
     ),
-    ("ACPX-10: `initialize` carries no servers", &["acp/007-index-56673592992.json"]),
+    ("ACPX-10: `initialize` has no servers", &["acp/007-index-56673592992.json"]),
     (
-        "a form to fill in: what stands for the URL or the path is none",
+        "a form to fill in: the URL or the path is a placeholder",
         &[
             "claude-code/007-website.json",
             "claude-desktop/022-website.json",
@@ -438,16 +457,16 @@ const WRONG_JSON: Differences<'_> = &[
 #[test]
 fn dia_02_real_json_files_are_accepted_or_have_an_error() {
     let test = "dia_02_real_json_files_are_accepted_or_have_an_error";
-    let Some(folder) = folder("MCP_HOST_CORPUS", test) else { return };
-    let case = |it: Listed| -> Option<Case> {
-        let profile = of_json(&it)?;
-        let text = contents(&folder, &it.path);
+    let Some(folder) = folder_of_variable("MCP_HOST_CORPUS", test) else { return };
+    let case = |it: CorpusFile| -> Option<Case> {
+        let profile = json_profile(&it)?;
+        let text = read_file(&folder, &it.path);
         let reading = read(&Document::new(&it.path, &text, profile));
-        let found = crate::found(&reading);
+        let found = crate::diagnostic_lines(&reading);
         let errors: Vec<_> = found.lines().filter(|it| it.starts_with("error")).collect();
-        let ours = if errors.is_empty() { "taken".to_owned() } else { errors.join("; ") };
-        Some((it.path, "taken".to_owned(), ours))
+        let ours = if errors.is_empty() { "accepted".to_owned() } else { errors.join("; ") };
+        Some((it.path, "accepted".to_owned(), ours))
     };
-    let cases: Vec<_> = index(&folder).into_iter().filter_map(case).collect();
-    compare("real JSON files", &cases, WRONG_JSON);
+    let cases: Vec<_> = read_index(&folder).into_iter().filter_map(case).collect();
+    compare("real JSON files", &cases, INVALID_JSON);
 }

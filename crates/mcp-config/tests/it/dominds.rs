@@ -6,23 +6,23 @@ use mcp_host_model::{
     TransportKind, TransportSpec,
 };
 
-use crate::{found, reading};
+use crate::{diagnostic_lines, read_text};
 
 /// A file with one server of these fields.
-fn server(fields: &str) -> String {
+fn file_with_server(fields: &str) -> String {
     format!("version: 1\nservers:\n  a: {{{fields}}}\n")
 }
 
 #[track_caller]
-fn only(text: &str) -> ServerSpec {
-    let reading = reading(Profile::Dominds, text);
-    assert!(!reading.has_errors(), "{}", found(&reading));
+fn read_single_server(text: &str) -> ServerSpec {
+    let reading = read_text(Profile::Dominds, text);
+    assert!(!reading.has_errors(), "{}", diagnostic_lines(&reading));
     reading.servers.into_iter().next().unwrap()
 }
 
 #[test]
-fn dm_006_to_dm_011_a_program_and_its_environment() {
-    let spec = only(include_str!("../../../../fixtures/dominds/valid/stdio.yaml"));
+fn dm_006_to_dm_011_program_and_environment_are_lowered() {
+    let spec = read_single_server(include_str!("../../../../fixtures/dominds/valid/stdio.yaml"));
     assert_eq!(spec.id.as_str(), "browser");
     assert_eq!(spec.sharing, Sharing::PerOwner);
     let TransportSpec::Stdio(stdio) = spec.transport else { panic!("not stdio") };
@@ -45,8 +45,8 @@ fn dm_006_to_dm_011_a_program_and_its_environment() {
 }
 
 #[test]
-fn dm_012_to_dm_015_a_url_and_its_headers() {
-    let spec = only(include_str!("../../../../fixtures/dominds/valid/streamable_http.yaml"));
+fn dm_012_to_dm_015_url_and_headers_are_lowered() {
+    let spec = read_single_server(include_str!("../../../../fixtures/dominds/valid/streamable_http.yaml"));
     assert_eq!(spec.sharing, Sharing::Shared);
     let TransportSpec::Http(http) = spec.transport else { panic!("not http") };
     assert_eq!(http.url, ConfigValue::literal("http://127.0.0.1:3000/mcp"));
@@ -56,14 +56,14 @@ fn dm_012_to_dm_015_a_url_and_its_headers() {
 
 #[test]
 fn x_20_empty_session_id_is_ignored() {
-    let text = server("transport: streamable_http, url: 'http://x.example', sessionId: ''");
-    let TransportSpec::Http(http) = only(&text).transport else { panic!("not http") };
+    let text = file_with_server("transport: streamable_http, url: 'http://x.example', sessionId: ''");
+    let TransportSpec::Http(http) = read_single_server(&text).transport else { panic!("not http") };
     assert_eq!(http.session_id, None);
 }
 
 #[test]
 fn dm_042_to_dm_045_dmx_09_transforms_keep_their_order_and_do_not_stack() {
-    let spec = only(include_str!("../../../../fixtures/dominds/valid/transforms.yaml"));
+    let spec = read_single_server(include_str!("../../../../fixtures/dominds/valid/transforms.yaml"));
     let prefix =
         |remove: &str, add: &str| NameTransform::Prefix { remove: remove.to_owned(), add: add.to_owned() };
     let own = [prefix("", "one_"), prefix("two_", "three_"), NameTransform::Suffix("_four".to_owned())];
@@ -85,9 +85,10 @@ fn dm_042_to_dm_045_dmx_09_transforms_keep_their_order_and_do_not_stack() {
 }
 
 #[test]
-fn dmx_08_dmx_10_tool_names_are_rejected_and_others_slugged() {
-    let spec =
-        only(&server("transport: stdio, command: x, prompts: {whitelist: ['*']}, resources: {maxBytes: 9}"));
+fn dmx_08_dmx_10_tool_names_are_rejected_and_other_names_are_slugged() {
+    let spec = read_single_server(&file_with_server(
+        "transport: stdio, command: x, prompts: {whitelist: ['*']}, resources: {maxBytes: 9}",
+    ));
     let Exposure { tools, prompts, resources, .. } = &spec.exposure;
     let namings = [tools.naming, prompts.naming, resources.naming];
     assert_eq!(namings, [NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Slug]);
@@ -96,16 +97,17 @@ fn dmx_08_dmx_10_tool_names_are_rejected_and_others_slugged() {
 }
 
 #[test]
-fn dm_016_blank_patterns_are_dropped_and_none_is_trimmed() {
-    let spec =
-        only(&server("transport: stdio, command: x, tools: {whitelist: ['', ' ', 'a '], blacklist: []}"));
+fn dm_016_blank_patterns_are_dropped_and_others_not_trimmed() {
+    let spec = read_single_server(&file_with_server(
+        "transport: stdio, command: x, tools: {whitelist: ['', ' ', 'a '], blacklist: []}",
+    ));
     assert_eq!(spec.exposure.tools.filter.whitelist, ["a "]);
 }
 
 #[test]
 fn dmx_17_servers_stay_in_the_order_of_the_file() {
     let text = include_str!("../../../../fixtures/dominds/valid/numbers_as_ids_in_order.yaml");
-    let reading = reading(Profile::Dominds, text);
+    let reading = read_text(Profile::Dominds, text);
     let ids: Vec<_> = reading.servers.iter().map(|it| it.id.as_str()).collect();
     assert_eq!(ids, ["zebra", "10", "9", "apple"]);
 }
@@ -113,8 +115,8 @@ fn dmx_17_servers_stay_in_the_order_of_the_file() {
 #[test]
 fn dmx_01_disabled_server_is_listed_and_not_checked() {
     let reading =
-        reading(Profile::Dominds, include_str!("../../../../fixtures/dominds/valid/switched_off.yaml"));
-    assert_eq!(found(&reading), "");
+        read_text(Profile::Dominds, include_str!("../../../../fixtures/dominds/valid/switched_off.yaml"));
+    assert_eq!(diagnostic_lines(&reading), "");
     let entries: Vec<_> =
         reading.entries.iter().map(|it| (it.name.as_str(), it.accepted, it.disabled, it.transport)).collect();
     assert_eq!(entries, [("off", true, true, None), ("on", true, false, Some(TransportKind::Stdio))]);
@@ -123,34 +125,37 @@ fn dmx_01_disabled_server_is_listed_and_not_checked() {
 }
 
 #[track_caller]
-fn refused(text: &str, want: bool) {
-    let reading = reading(Profile::Dominds, text);
+fn check_refused(text: &str, want: bool) {
+    let reading = read_text(Profile::Dominds, text);
     assert!(reading.has_errors());
-    assert_eq!(reading.refused, want, "{text:?}: {}", found(&reading));
+    assert_eq!(reading.refused, want, "{text:?}: {}", diagnostic_lines(&reading));
 }
 
 #[test]
-fn dm_121_errors_that_reject_the_workspace() {
-    refused("", true);
-    refused("version: 2\n", true);
-    refused("servers: {}\n", true);
-    refused("version: 1\nservers: []\n", true);
-    refused("version: 1\nservers:\n\ta: 1\n", true);
-    refused("version: 1\nservers: {}\n---\nx: 1\n", true);
-    refused("version: 1\nservers:\n  a: {transport: stdio, command: x}\n  a: {}\n", true);
+fn dm_121_errors_of_the_file_reject_the_workspace() {
+    check_refused("", true);
+    check_refused("version: 2\n", true);
+    check_refused("servers: {}\n", true);
+    check_refused("version: 1\nservers: []\n", true);
+    check_refused("version: 1\nservers:\n\ta: 1\n", true);
+    check_refused("version: 1\nservers: {}\n---\nx: 1\n", true);
+    check_refused("version: 1\nservers:\n  a: {transport: stdio, command: x}\n  a: {}\n", true);
     // DM-019: a duplicate key anywhere, even in a disabled server, which is not checked.
-    refused("version: 1\nservers:\n  a: {transport: stdio, command: x, command: y}\n", true);
-    refused("version: 1\nservers:\n  a: {enabled: false, command: x, command: y}\n", true);
-    refused("version: 1\nservers:\n  a: {transport: stdio, command: *x}\n", true);
+    check_refused("version: 1\nservers:\n  a: {transport: stdio, command: x, command: y}\n", true);
+    check_refused("version: 1\nservers:\n  a: {enabled: false, command: x, command: y}\n", true);
+    check_refused("version: 1\nservers:\n  a: {transport: stdio, command: *x}\n", true);
 }
 
 #[test]
-fn dm_122_errors_that_reject_one_server() {
-    refused(&server("transport: sse"), false);
-    refused(&server("transport: stdio"), false);
-    refused(&server("transport: stdio, command: x, transform: [{prefix: a, suffix: b}]"), false);
-    refused("version: 1\nservers:\n  a: x\n", false);
-    refused("version: 1\nservers:\n  \"\": {transport: stdio, command: x}\n", false);
+fn dm_122_errors_of_a_server_reject_only_that_server() {
+    check_refused(&file_with_server("transport: sse"), false);
+    check_refused(&file_with_server("transport: stdio"), false);
+    check_refused(
+        &file_with_server("transport: stdio, command: x, transform: [{prefix: a, suffix: b}]"),
+        false,
+    );
+    check_refused("version: 1\nservers:\n  a: x\n", false);
+    check_refused("version: 1\nservers:\n  \"\": {transport: stdio, command: x}\n", false);
 }
 
 #[test]
@@ -167,9 +172,9 @@ servers:
     env: {A: {env: B, prefx: c}}
     transform: [{prefix: {remove: a, add: b, ad: c}}]
 ";
-    let reading = reading(Profile::Dominds, text);
+    let reading = read_text(Profile::Dominds, text);
     assert!(!reading.has_errors());
-    insta::assert_snapshot!(found(&reading), @"
+    insta::assert_snapshot!(diagnostic_lines(&reading), @"
     warning 2:1 /verison ValidationError: unknown key 'verison'
     warning 7:5 /servers/a/truly-stateless ValidationError: unknown key 'truly-stateless'
     warning 8:13 /servers/a/tools/whitelst ValidationError: unknown key 'whitelst'
@@ -203,7 +208,7 @@ servers:
     transform: [{prefix: a, suffix: b}]
     resources: {maxBytes: 0}
 ";
-    insta::assert_snapshot!(found(&reading(Profile::Dominds, text)), @"
+    insta::assert_snapshot!(diagnostic_lines(&read_text(Profile::Dominds, text)), @"
     error 3:3 /servers/a/command MCPConfigError: Invalid mcp.yaml: servers.a.command must be a non-empty string
     error 5:12 /servers/a/args/0 ValidationError: Invalid mcp.yaml: servers.a.args[0] must be a string
     error 6:14 /servers/a/env/A ValidationError: Invalid mcp.yaml: servers.a.env.A must be a string or { env: 'NAME' }

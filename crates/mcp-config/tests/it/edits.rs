@@ -9,7 +9,7 @@ pub(crate) fn document(profile: Profile, text: &str) -> Document<'_> {
 }
 
 /// A server to add.
-pub(crate) fn server(name: &str) -> ServerSpec {
+pub(crate) fn new_server(name: &str) -> ServerSpec {
     let text = format!(
         "tools: [{{name: {name}, description: New., type: mcp, server: p, command: npx, args: ['-y', p], env: {{A: \
         b}}}}]"
@@ -17,19 +17,20 @@ pub(crate) fn server(name: &str) -> ServerSpec {
     read(&document(Profile::HoloDeck, &text)).servers.remove(0)
 }
 
-pub(crate) fn shown(text: Result<String, EditError>) -> String {
+/// The edited text, or the error.
+pub(crate) fn text_or_error(text: Result<String, EditError>) -> String {
     text.unwrap_or_else(|it| format!("error: {it}"))
 }
 
 #[track_caller]
-fn adds(profile: Profile, before: &str, want: &str) {
-    let got = add_server(&document(profile, before), &server("new")).map(|it| it.text);
-    assert_eq!(shown(got), want);
+fn check_added(profile: Profile, before: &str, want: &str) {
+    let got = add_server(&document(profile, before), &new_server("new")).map(|it| it.text);
+    assert_eq!(text_or_error(got), want);
 }
 
 #[track_caller]
-fn takes(profile: Profile, before: &str, name: &str, want: &str) {
-    assert_eq!(shown(remove_server(&document(profile, before), name)), want);
+fn check_removed(profile: Profile, before: &str, name: &str, want: &str) {
+    assert_eq!(text_or_error(remove_server(&document(profile, before), name)), want);
 }
 
 #[test]
@@ -37,57 +38,65 @@ fn hdx_22_item_is_added_after_the_others() {
     let item = "  - name: new\n    description: New.\n    type: mcp\n    server: p\n    command: npx\n    args: \
                 [\"-y\", p]\n    env:\n      A: b\n";
     let first = "name: agent # mine\ntools:\n  # the first\n  - {name: x, type: function}  # keep\n";
-    adds(Profile::HoloDeck, first, &format!("{first}{item}"));
-    adds(Profile::HoloDeck, &format!("{first}\nmodel: {{}}\n"), &format!("{first}{item}\nmodel: {{}}\n"));
+    check_added(Profile::HoloDeck, first, &format!("{first}{item}"));
+    check_added(
+        Profile::HoloDeck,
+        &format!("{first}\nmodel: {{}}\n"),
+        &format!("{first}{item}\nmodel: {{}}\n"),
+    );
     // Without indentation, with blank lines between items and a comment in the last one; then Windows line ends.
     let flat = "tools:\n- name: x\n  type: function\n\n- name: y\n  type: function\n  # of y\n# of none\n";
     let flat_item: String = item.lines().map(|it| format!("{}\n", &it[2..])).collect();
     let want = flat.replace("# of none\n", &format!("\n{flat_item}# of none\n"));
-    adds(Profile::HoloDeck, flat, &want);
+    check_added(Profile::HoloDeck, flat, &want);
     let windows = first.replace('\n', "\r\n");
-    adds(Profile::HoloDeck, &windows, &format!("{first}{item}").replace('\n', "\r\n"));
+    check_added(Profile::HoloDeck, &windows, &format!("{first}{item}").replace('\n', "\r\n"));
     // Without a line end at the end of the file.
-    adds(Profile::HoloDeck, first.trim_end(), format!("{first}{item}").trim_end());
+    check_added(Profile::HoloDeck, first.trim_end(), format!("{first}{item}").trim_end());
 }
 
 #[test]
-fn a_first_item_is_added() {
+fn first_server_is_added_to_an_empty_list() {
     let item = "  - name: new\n    description: New.\n    type: mcp\n    server: p\n    command: npx\n    args: \
                 [\"-y\", p]\n    env:\n      A: b\n";
     for empty in ["tools: []", "tools:", "tools: ~", "tools: [ ]"] {
-        adds(Profile::HoloDeck, &format!("{empty} # none\nz: 1\n"), &format!("tools: # none\n{item}z: 1\n"));
+        check_added(
+            Profile::HoloDeck,
+            &format!("{empty} # none\nz: 1\n"),
+            &format!("tools: # none\n{item}z: 1\n"),
+        );
     }
-    adds(Profile::HoloDeck, "name: agent\n", &format!("name: agent\ntools:\n{item}"));
-    adds(Profile::HoloDeck, "# nothing yet", &format!("# nothing yet\ntools:\n{item}"));
+    check_added(Profile::HoloDeck, "name: agent\n", &format!("name: agent\ntools:\n{item}"));
+    check_added(Profile::HoloDeck, "# nothing yet", &format!("# nothing yet\ntools:\n{item}"));
     let entry = "  new:\n    transport: stdio\n    command: npx\n    args: [\"-y\", p]\n    env:\n      A: b\n    \
                  truely-stateless: true\n";
-    adds(Profile::Dominds, "version: 1\n", &format!("version: 1\nservers:\n{entry}"));
-    adds(Profile::Dominds, "version: 1\nservers: {}\n", &format!("version: 1\nservers:\n{entry}"));
-    adds(Profile::Dominds, "", &format!("version: 1\nservers:\n{entry}"));
+    check_added(Profile::Dominds, "version: 1\n", &format!("version: 1\nservers:\n{entry}"));
+    check_added(Profile::Dominds, "version: 1\nservers: {}\n", &format!("version: 1\nservers:\n{entry}"));
+    check_added(Profile::Dominds, "", &format!("version: 1\nservers:\n{entry}"));
 }
 
 #[test]
-fn an_entry_is_added_between_brackets() {
+fn entry_is_added_between_brackets() {
     let entry =
         "new: {transport: stdio, command: npx, args: [\"-y\", p], env: {A: b}, truely-stateless: true}";
-    adds(
+    check_added(
         Profile::Dominds,
         "version: 1\nservers: {a: {transport: stdio, command: x}} # c\n",
         &format!("version: 1\nservers: {{a: {{transport: stdio, command: x}}, {entry}}} # c\n"),
     );
-    adds(
+    check_added(
         Profile::Dominds,
         "version: 1\nservers: {\n  a: {transport: stdio, command: x}, # c\n}\n",
         &format!("version: 1\nservers: {{\n  a: {{transport: stdio, command: x}}, # c\n  {entry},\n}}\n"),
     );
-    adds(
+    check_added(
         Profile::Dominds,
         "{\n  \"version\": 1,\n  \"servers\": {\n    \"a\": { \"transport\": \"stdio\", \"command\": \"x\" }\n  }\n}\n",
         "{\n  \"version\": 1,\n  \"servers\": {\n    \"a\": { \"transport\": \"stdio\", \"command\": \"x\" },\n    \
          \"new\": {\n      \"transport\": \"stdio\",\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \
          \"p\"],\n      \"env\": {\n        \"A\": \"b\"\n      },\n      \"truely-stateless\": true\n    }\n  }\n}\n",
     );
-    adds(
+    check_added(
         Profile::Dominds,
         "{\"version\": 1, \"servers\": {}}",
         "{\"version\": 1, \"servers\": {\"new\": {\"transport\": \"stdio\", \"command\": \"npx\", \"args\": [\"-y\", \
@@ -97,34 +106,38 @@ fn an_entry_is_added_between_brackets() {
 
 #[test]
 fn unsupported_additions_are_refused() {
-    adds(Profile::HoloDeck, "tools:\n- {name: new, type: mcp}\n", "error: a server 'new' already exists");
-    adds(
+    check_added(
+        Profile::HoloDeck,
+        "tools:\n- {name: new, type: mcp}\n",
+        "error: a server 'new' already exists",
+    );
+    check_added(
         Profile::HoloDeck,
         "tools:\n- {name: new, type: function}\n",
         "error: the edited file would have a mistake: ValidationError: two tools of this agent are named 'new'",
     );
-    adds(
+    check_added(
         Profile::HoloDeck,
         "tools: [\n",
         "error: line 1 prevents editing the file: ConfigError: invalid YAML: the `[` is not closed",
     );
-    adds(
+    check_added(
         Profile::Dominds,
         "version: 2\nservers: {}\n",
         "error: line 1 prevents editing the file: ConfigError: Invalid mcp.yaml: expected version: 1",
     );
-    adds(
+    check_added(
         Profile::Dominds,
         "version: 1\nx: &s {a: {transport: stdio, command: x}}\nservers: *s\n",
         "error: the file cannot be edited safely: the list of servers is shared, by an anchor or \
          an alias",
     );
-    adds(
+    check_added(
         Profile::HoloDeck,
         "tools: x\n",
         "error: the file cannot be edited safely: the value of the servers' key is not a list or mapping",
     );
-    let mut other = server("new");
+    let mut other = new_server("new");
     let text = "version: 1\nservers: {new: {transport: stdio, command: bash}}";
     other.transport = read(&document(Profile::Dominds, text)).servers.remove(0).transport;
     let got = add_server(&document(Profile::HoloDeck, "tools: []\n"), &other);
@@ -160,15 +173,20 @@ servers:
 
 #[test]
 fn server_is_removed_with_its_comments() {
-    let cut = |from: &str, to: &str| {
+    let remove_between = |from: &str, to: &str| {
         let (start, end) = (WORKSPACE.find(from).unwrap(), WORKSPACE.find(to).unwrap());
         format!("{}{}", &WORKSPACE[..start], &WORKSPACE[end..])
     };
-    takes(Profile::Dominds, WORKSPACE, "a", &cut("  # about a", "  # about b"));
-    takes(Profile::Dominds, WORKSPACE, "b", &cut("  # about b", "  # of none"));
-    takes(Profile::Dominds, WORKSPACE, "c", &cut("  c: {", "# the end"));
+    check_removed(Profile::Dominds, WORKSPACE, "a", &remove_between("  # about a", "  # about b"));
+    check_removed(Profile::Dominds, WORKSPACE, "b", &remove_between("  # about b", "  # of none"));
+    check_removed(Profile::Dominds, WORKSPACE, "c", &remove_between("  c: {", "# the end"));
     let windows = WORKSPACE.replace('\n', "\r\n");
-    takes(Profile::Dominds, &windows, "b", &cut("  # about b", "  # of none").replace('\n', "\r\n"));
+    check_removed(
+        Profile::Dominds,
+        &windows,
+        "b",
+        &remove_between("  # about b", "  # of none").replace('\n', "\r\n"),
+    );
 }
 
 #[test]
@@ -176,39 +194,44 @@ fn item_is_removed_with_any_dash_layout() {
     let item = |name: &str| format!("name: {name}\n    type: mcp\n");
     let agent =
         format!("tools:\n  - {}  -\n    {}\n  # z\n  - &anchor\n    {}", item("x"), item("y"), item("z"));
-    takes(
+    check_removed(
         Profile::HoloDeck,
         &agent,
         "x",
         &format!("tools:\n  -\n    {}\n  # z\n  - &anchor\n    {}", item("y"), item("z")),
     );
-    takes(
+    check_removed(
         Profile::HoloDeck,
         &agent,
         "y",
         &format!("tools:\n  - {}\n  # z\n  - &anchor\n    {}", item("x"), item("z")),
     );
-    takes(Profile::HoloDeck, &agent, "z", &format!("tools:\n  - {}  -\n    {}", item("x"), item("y")));
+    check_removed(
+        Profile::HoloDeck,
+        &agent,
+        "z",
+        &format!("tools:\n  - {}  -\n    {}", item("x"), item("y")),
+    );
 }
 
 #[test]
-fn the_last_server_leaves_an_empty_list() {
-    takes(
+fn removing_the_last_server_leaves_an_empty_list() {
+    check_removed(
         Profile::Dominds,
         "version: 1\nservers: # ours\n  # about a\n  a:\n    transport: stdio\nx: 1\n",
         "a",
         "version: 1\nservers: {} # ours\nx: 1\n",
     );
-    takes(Profile::HoloDeck, "tools:\n- name: a\n  type: mcp\n", "a", "tools: []\n");
-    takes(Profile::Dominds, "version: 1\nservers: { a: {} }\n", "a", "version: 1\nservers: {}\n");
+    check_removed(Profile::HoloDeck, "tools:\n- name: a\n  type: mcp\n", "a", "tools: []\n");
+    check_removed(Profile::Dominds, "version: 1\nservers: { a: {} }\n", "a", "version: 1\nservers: {}\n");
     // A commented-out entry stays; the comments of the removed entry are removed.
-    takes(
+    check_removed(
         Profile::McpJson,
         "{\"mcpServers\": {\n  // \"old\": {},\n\n  // of a\n  \"a\": {\"command\": \"x\"}, // a\n}}\n",
         "a",
         "{\"mcpServers\": {\n  // \"old\": {},\n\n}}\n",
     );
-    takes(
+    check_removed(
         Profile::McpJson,
         "{\"mcpServers\": {\n  // of a\n  \"a\": {\"command\": \"x\"}\n}}\n",
         "a",
@@ -219,33 +242,38 @@ fn the_last_server_leaves_an_empty_list() {
 #[test]
 fn flow_server_is_removed_with_its_comma() {
     let flow = |inner: &str| format!("version: 1\nservers: {{{inner}}}\n");
-    takes(Profile::Dominds, &flow("a: {}, b: {}, c: {}"), "a", &flow("b: {}, c: {}"));
-    takes(Profile::Dominds, &flow("a: {}, b: {}, c: {}"), "b", &flow("a: {}, c: {}"));
-    takes(Profile::Dominds, &flow("a: {}, b: {}, c: {}"), "c", &flow("a: {}, b: {}"));
-    takes(Profile::Dominds, &flow("a: {}, b: {},"), "b", &flow("a: {},"));
+    check_removed(Profile::Dominds, &flow("a: {}, b: {}, c: {}"), "a", &flow("b: {}, c: {}"));
+    check_removed(Profile::Dominds, &flow("a: {}, b: {}, c: {}"), "b", &flow("a: {}, c: {}"));
+    check_removed(Profile::Dominds, &flow("a: {}, b: {}, c: {}"), "c", &flow("a: {}, b: {}"));
+    check_removed(Profile::Dominds, &flow("a: {}, b: {},"), "b", &flow("a: {},"));
     // The comment of the next entry stays.
     let json = |inner: &str| format!("{{\"mcpServers\": {{{inner}}}}}");
     let (a, b) = ("\"a\": {\"command\": \"x\"}", "\"b\": {\"command\": \"y\"}");
-    takes(Profile::McpJson, &json(&format!("{a}, // a\n // b\n {b}")), "a", &json(&format!("\n // b\n {b}")));
+    check_removed(
+        Profile::McpJson,
+        &json(&format!("{a}, // a\n // b\n {b}")),
+        "a",
+        &json(&format!("\n // b\n {b}")),
+    );
 }
 
 #[test]
 fn unsupported_removals_are_refused() {
-    takes(Profile::Dominds, WORKSPACE, "d", "error: there is no server 'd'");
-    takes(
+    check_removed(Profile::Dominds, WORKSPACE, "d", "error: there is no server 'd'");
+    check_removed(
         Profile::HoloDeck,
         "tools:\n- {name: a, type: mcp}\n- {name: a, type: mcp}\n",
         "a",
         "error: more than one server is named 'a'",
     );
-    takes(
+    check_removed(
         Profile::Dominds,
         "version: 1\nservers:\n  a: &x {transport: stdio, command: x}\n  b: *x\n",
         "a",
         "error: the file cannot be edited safely: another part of it depends on the entry, \
          perhaps through an anchor",
     );
-    takes(
+    check_removed(
         Profile::Dominds,
         "version: 1\nservers:\n  a: {}\n  a: {}\n",
         "a",
@@ -281,36 +309,41 @@ fn dia_02_dia_07_comments_of_json_stay() {
         },";
     let added = EDITOR.replace(" }, // last", &format!(" }}, // last\n{new}"));
     let bare = EDITOR.replace(" }, // last", " } // last");
-    adds(
+    check_added(
         Profile::McpJson,
         &bare,
         &added.replace(" },\n    },", " }\n    },").replace("        },\n    },", "        }\n    },"),
     );
-    adds(Profile::McpJson, EDITOR, &added);
+    check_added(Profile::McpJson, EDITOR, &added);
     let windows = EDITOR.replace('\n', "\r\n");
-    adds(Profile::McpJson, &windows, &added.replace('\n', "\r\n"));
+    check_added(Profile::McpJson, &windows, &added.replace('\n', "\r\n"));
     let off = EDITOR.replace("\"command\"", "\"disabled\": true,\n            \"command\"");
-    let editor = |text: &str, to| shown(set_enabled(&document(Profile::McpJson, text), "a", to));
+    let editor = |text: &str, to| text_or_error(set_enabled(&document(Profile::McpJson, text), "a", to));
     assert_eq!(editor(EDITOR, Switch::Off), off);
     assert_eq!(editor(&off, Switch::On), off.replace("\"disabled\": true", "\"disabled\": false"));
     let other = EDITOR.replace("\"command\"", "\"enabled\": true, \"command\"");
     assert_eq!(editor(&other, Switch::Off), other.replace("\"enabled\": true", "\"enabled\": false"));
-    let cut = |text: &str, from: &str, to: &str| {
+    let remove_between = |text: &str, from: &str, to: &str| {
         let (start, end) = (text.find(from).unwrap(), text.find(to).unwrap());
         format!("{}{}", &text[..start], &text[end..])
     };
-    takes(Profile::McpJson, EDITOR, "a", &cut(EDITOR, "        \"a\"", "        /* the"));
-    takes(Profile::McpJson, EDITOR, "b", &cut(EDITOR, "        /* the", "    },\n    \"other"));
-    let without = cut(&bare, "        /* the", "    },\n    \"other")
+    check_removed(Profile::McpJson, EDITOR, "a", &remove_between(EDITOR, "        \"a\"", "        /* the"));
+    check_removed(
+        Profile::McpJson,
+        EDITOR,
+        "b",
+        &remove_between(EDITOR, "        /* the", "    },\n    \"other"),
+    );
+    let without = remove_between(&bare, "        /* the", "    },\n    \"other")
         .replace("        },\n    },", "        }\n    },");
-    takes(Profile::McpJson, &bare, "b", &without);
+    check_removed(Profile::McpJson, &bare, "b", &without);
 }
 
 #[test]
 fn removing_an_added_server_restores_the_file() {
     let check = |profile: Profile, text: &str| {
         let document = |text| Document::new("config", text, profile);
-        let added = add_server(&document(text), &server("new")).unwrap().text;
+        let added = add_server(&document(text), &new_server("new")).unwrap().text;
         assert_ne!(added, text);
         let restored = remove_server(&document(&added), "new").unwrap();
         assert_eq!(restored, text, "{added}");
@@ -352,7 +385,7 @@ fn list_that_was_added_with_its_server_is_removed_with_it() {
     let check = |profile: Profile, name: &str, text: &str, is_restored: bool| {
         for text in [text.to_owned(), text.replace('\n', "\r\n")] {
             let document = |text| Document::new(name, text, profile);
-            let added = add_server(&document(&text), &server("new")).unwrap().text;
+            let added = add_server(&document(&text), &new_server("new")).unwrap().text;
             let removed = remove_server(&document(&added), "new").unwrap();
             assert_eq!(removed == text, is_restored, "{name}: {added}\n{removed}");
         }
@@ -380,19 +413,23 @@ fn list_that_was_added_with_its_server_is_removed_with_it() {
 }
 
 #[test]
-fn a_server_is_added_to_a_file_of_an_editor_that_has_none() {
+fn server_is_added_to_an_editor_file_without_servers() {
     let servers = "{\n    \"new\": {\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \"p\"],\n      \"env\": \
                    {\n        \"A\": \"b\"\n      },\n      \"description\": \"New.\"\n    }\n  }";
     let file = |servers: &str| format!("{{\n  \"mcpServers\": {servers}\n}}");
-    adds(Profile::McpJson, "", &format!("{}\n", file(servers)));
-    adds(Profile::McpJson, "{}\n", &format!("{}\n", file(servers)));
-    adds(Profile::McpJson, &file("{}"), &file(servers));
-    adds(Profile::McpJson, &file("null"), &file(servers));
+    check_added(Profile::McpJson, "", &format!("{}\n", file(servers)));
+    check_added(Profile::McpJson, "{}\n", &format!("{}\n", file(servers)));
+    check_added(Profile::McpJson, &file("{}"), &file(servers));
+    check_added(Profile::McpJson, &file("null"), &file(servers));
     // A server is added to the list that has the existing ones, at any position.
     let nested =
         |rest: &str| format!("{{\"mcp\": {{\"servers\": {{\"a\": {{\"command\": \"x\"}}{rest}}}}}}}");
     let entry = "\"new\": {\"command\": \"npx\", \"args\": [\"-y\", \"p\"], \"env\": {\"A\": \"b\"}, \
         \"description\": \"New.\"}";
-    adds(Profile::McpJson, &nested(""), &nested(&format!(", {entry}")));
-    adds(Profile::AcpV1, "[]", "error: the servers of an ACP session are part of a request, not of a file");
+    check_added(Profile::McpJson, &nested(""), &nested(&format!(", {entry}")));
+    check_added(
+        Profile::AcpV1,
+        "[]",
+        "error: the servers of an ACP session are part of a request, not of a file",
+    );
 }

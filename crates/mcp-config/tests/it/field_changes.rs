@@ -2,23 +2,23 @@
 
 use mcp_host_config::{Document, FieldChange, FieldOperation, Profile, add_server, set_fields};
 
-use crate::edits::{EDITOR, document, server, shown};
+use crate::edits::{EDITOR, document, new_server, text_or_error};
 
 /// Changes fields of the server `a`. A change with `--unset` in front removes a field.
-fn sets(name: &str, profile: Profile, before: &str, changes: &[&str]) -> String {
+fn changed_text(name: &str, profile: Profile, before: &str, changes: &[&str]) -> String {
     let change = |text: &&str| match text.strip_prefix("--unset ") {
         Some(field) => FieldChange::new(field, FieldOperation::Remove),
         None => FieldChange::parse(text).unwrap(),
     };
     let changes: Vec<_> = changes.iter().map(change).collect();
-    shown(set_fields(&Document::new(name, before, profile), "a", &changes).map(|it| it.text))
+    text_or_error(set_fields(&Document::new(name, before, profile), "a", &changes).map(|it| it.text))
 }
 
 #[track_caller]
 fn check_set(profile: Profile, before: &str, changes: &[&str], from: &str, to: &str) {
     assert!(before.contains(from));
     let name = document(profile, "").name;
-    assert_eq!(sets(name, profile, before, changes), before.replacen(from, to, 1));
+    assert_eq!(changed_text(name, profile, before, changes), before.replacen(from, to, 1));
 }
 
 const FIELDS_YAML: &str = "\
@@ -81,7 +81,7 @@ fn fields_of_json_are_changed_and_comments_stay() {
     check(&["--unset args"], "            \"args\": [],\n", "");
     let check = |name: &str, before: &str, changes: &[&str], want: &str| {
         let file = |entry: &str| format!("{{\"mcpServers\": {{\"a\": {entry}}}}}");
-        assert_eq!(sets(name, Profile::McpJson, &file(before), changes), file(want));
+        assert_eq!(changed_text(name, Profile::McpJson, &file(before), changes), file(want));
     };
     let server = "{\"serverUrl\": \"https://a.example\"}";
     check("mcp.json", server, &["url=https://b.example"], "{\"serverUrl\": \"https://b.example\"}");
@@ -105,7 +105,10 @@ url = \"https://b.example\"
 http_headers = { X = \"y\" }
 ";
     let check = |changes: &[&str], from: &str, to: &str| {
-        assert_eq!(sets("config.toml", Profile::McpJson, before, changes), before.replacen(from, to, 1));
+        assert_eq!(
+            changed_text("config.toml", Profile::McpJson, before, changes),
+            before.replacen(from, to, 1)
+        );
     };
     check(&["command=uvx", "args+=p"], "\"npx\" # c\nargs = [\"-y\"]", "\"uvx\" # c\nargs = [\"-y\", \"p\"]");
     check(&["env.A=b"], "args = [\"-y\"]\n", "args = [\"-y\"]\nenv = { A = \"b\" }\n");
@@ -116,7 +119,10 @@ http_headers = { X = \"y\" }
 #[test]
 fn unsupported_field_changes_are_refused() {
     let check = |changes: &[&str], want: &str| {
-        assert_eq!(sets("mcp.yaml", Profile::Dominds, FIELDS_YAML, changes), format!("error: {want}"));
+        assert_eq!(
+            changed_text("mcp.yaml", Profile::Dominds, FIELDS_YAML, changes),
+            format!("error: {want}")
+        );
     };
     check(
         &["enabld=no"],
@@ -146,7 +152,7 @@ fn unsupported_field_changes_are_refused() {
 #[test]
 fn a_server_is_added_to_a_file_of_codex() {
     let document = Document::new(".codex/config.toml", "model = \"m\" # c\n", Profile::McpJson);
-    let written = add_server(&document, &server("new")).unwrap();
+    let written = add_server(&document, &new_server("new")).unwrap();
     let entry = "\n[mcp_servers.new]\ncommand = \"npx\"\nargs = [\"-y\", \"p\"]\nenv = { A = \"b\" }\n";
     assert_eq!(written.text, format!("{}{entry}", document.text));
 }

@@ -12,17 +12,17 @@ fn check(profile: Profile, least: Applicability, before: &str, want: &str) {
     assert_eq!((again.text.as_str(), again.fixed.len()), (want, 0));
 }
 
-/// Fields of a server in a `.minds/mcp.yaml`, before and after.
+/// Checks a fix of the fields of a server in a `.minds/mcp.yaml`.
 #[track_caller]
-fn dominds(least: Applicability, before: &str, want: &str) {
+fn check_dominds(least: Applicability, before: &str, want: &str) {
     let file =
         |fields: &str| format!("version: 1\nservers:\n  a:\n    transport: stdio\n    command: x\n{fields}");
     check(Profile::Dominds, least, &file(before), &file(want));
 }
 
-/// Fields of an item of an `agent.yaml`, before and after.
+/// Checks a fix of the fields of an item in an `agent.yaml`.
 #[track_caller]
-fn holodeck(least: Applicability, before: &str, want: &str) {
+fn check_holodeck(least: Applicability, before: &str, want: &str) {
     let file = |fields: &str| {
         format!(
             "name: agent\ntools:\n  - name: a   # first\n    type: mcp\n    description: d\n{fields}    server: s\n"
@@ -35,32 +35,32 @@ use Applicability::{Certain, Suggested};
 
 #[test]
 fn hd_038_dm_017_misspelled_key_is_fixed() {
-    dominds(
+    check_dominds(
         Certain,
         "    truly-stateless: true  # all share it\n",
         "    truely-stateless: true  # all share it\n",
     );
-    dominds(Certain, "    truely_stateless: true\n", "    truely-stateless: true\n");
-    dominds(Certain, "    \"trulystateless\": true\n", "    \"truely-stateless\": true\n");
-    dominds(Certain, "    transfrom: [{prefx: a}]\n", "    transform: [{prefix: a}]\n");
-    holodeck(Certain, "    'comand': npx\r\n", "    'command': npx\r\n");
+    check_dominds(Certain, "    truely_stateless: true\n", "    truely-stateless: true\n");
+    check_dominds(Certain, "    \"trulystateless\": true\n", "    \"truely-stateless\": true\n");
+    check_dominds(Certain, "    transfrom: [{prefx: a}]\n", "    transform: [{prefix: a}]\n");
+    check_holodeck(Certain, "    'comand': npx\r\n", "    'command': npx\r\n");
     // No certain fix: two keys are equally similar, the word is short, the key exists already, or no key is
     // similar.
-    holodeck(Certain, "    command: npx\n    env_fil: x\n", "    command: npx\n    env_fil: x\n");
-    holodeck(Certain, "    command: npx\n    evn: {A: b}\n", "    command: npx\n    evn: {A: b}\n");
-    holodeck(Suggested, "    command: npx\n    evn: {A: b}\n", "    command: npx\n    env: {A: b}\n");
-    dominds(Certain, "    comand: y\n    colour: red\n", "    comand: y\n    colour: red\n");
+    check_holodeck(Certain, "    command: npx\n    env_fil: x\n", "    command: npx\n    env_fil: x\n");
+    check_holodeck(Certain, "    command: npx\n    evn: {A: b}\n", "    command: npx\n    evn: {A: b}\n");
+    check_holodeck(Suggested, "    command: npx\n    evn: {A: b}\n", "    command: npx\n    env: {A: b}\n");
+    check_dominds(Certain, "    comand: y\n    colour: red\n", "    comand: y\n    colour: red\n");
 }
 
 #[test]
 fn hd_010_hd_013_dm_006_misspelled_word_is_fixed() {
-    holodeck(
+    check_holodeck(
         Certain,
         "    transport: WebSocket\n    url: wss://x.example\n",
         "    transport: websocket\n    url: wss://x.example\n",
     );
-    holodeck(Certain, "    command: \"NPX\"\n", "    command: \"npx\"\n");
-    holodeck(Certain, "    command: npm\n", "    command: npm\n");
+    check_holodeck(Certain, "    command: \"NPX\"\n", "    command: \"npx\"\n");
+    check_holodeck(Certain, "    command: npm\n", "    command: npm\n");
     check(
         Profile::Dominds,
         Certain,
@@ -76,23 +76,23 @@ fn hd_010_hd_013_dm_006_misspelled_word_is_fixed() {
 }
 
 #[test]
-fn hd_018_two_names_of_an_env_file_become_one() {
-    holodeck(
+fn hd_018_second_name_of_an_env_file_is_removed() {
+    check_holodeck(
         Certain,
         "    command: npx\n    envFile: .env\n    # the old spelling\n    env_file: '.env'\n",
         "    command: npx\n    envFile: .env\n",
     );
     let two = "    command: npx\n    envFile: .env\n    env_file: other.env\n";
-    holodeck(Certain, two, two);
-    holodeck(Suggested, two, "    command: npx\n    envFile: .env\n");
+    check_holodeck(Certain, two, two);
+    check_holodeck(Suggested, two, "    command: npx\n    envFile: .env\n");
 }
 
 #[test]
-fn hd_025_hd_026_hd_031_milliseconds_are_only_suggested_to_be_seconds() {
+fn hd_025_hd_026_hd_031_conversion_of_milliseconds_is_only_suggested() {
     let durations = "    transport: sse\n    url: https://x.example\n    timeout: 30000\n    sse_read_timeout: \
                      300000.0\n    request_timeout: 60000 # ms\n";
-    holodeck(Certain, durations, durations);
-    holodeck(
+    check_holodeck(Certain, durations, durations);
+    check_holodeck(
         Suggested,
         durations,
         "    transport: sse\n    url: https://x.example\n    timeout: 30\n    sse_read_timeout: 300\n    \
@@ -100,15 +100,19 @@ fn hd_025_hd_026_hd_031_milliseconds_are_only_suggested_to_be_seconds() {
     );
     // Suspicious as seconds, because it is more than an hour, but not a plausible number of milliseconds either.
     let long = "    command: npx\n    request_timeout: 7201\n";
-    holodeck(Suggested, long, long);
+    check_holodeck(Suggested, long, long);
 }
 
 #[test]
 fn hd_040_hd_042_an_encrypted_url_is_only_suggested() {
     let plain = "    transport: http\n    url: \"HTTP://user:pw@acme.example/x?key=1\"\n";
-    holodeck(Certain, plain, plain);
-    holodeck(Suggested, plain, "    transport: http\n    url: \"https://user:pw@acme.example/x?key=1\"\n");
-    holodeck(
+    check_holodeck(Certain, plain, plain);
+    check_holodeck(
+        Suggested,
+        plain,
+        "    transport: http\n    url: \"https://user:pw@acme.example/x?key=1\"\n",
+    );
+    check_holodeck(
         Suggested,
         "    transport: websocket\n    url: ws://acme.example\n",
         "    transport: websocket\n    url: wss://acme.example\n",
@@ -136,21 +140,25 @@ fn hd_066_deprecated_item_gets_explicit_command() {
 
 #[test]
 fn wrong_types_with_a_clear_meaning_are_fixed() {
-    holodeck(
+    check_holodeck(
         Certain,
         "    command: npx\n    env: {PORT: 8080, DEBUG: true}\n    args: [-v, 5]\n    load_tools: 'no'\n    \
          request_timeout: \"30\"\n",
         "    command: npx\n    env: {PORT: \"8080\", DEBUG: \"true\"}\n    args: [-v, \"5\"]\n    load_tools: \
          false\n    request_timeout: 30\n",
     );
-    holodeck(Certain, "    command: npx\n    env: {8080: x}\n", "    command: npx\n    env: {\"8080\": x}\n");
-    dominds(Certain, "    truely-stateless: yes\n", "    truely-stateless: true\n");
-    dominds(Suggested, "    args: -y\n", "    args: [\"-y\"]\n");
+    check_holodeck(
+        Certain,
+        "    command: npx\n    env: {8080: x}\n",
+        "    command: npx\n    env: {\"8080\": x}\n",
+    );
+    check_dominds(Certain, "    truely-stateless: yes\n", "    truely-stateless: true\n");
+    check_dominds(Suggested, "    args: -y\n", "    args: [\"-y\"]\n");
     check(Profile::Dominds, Certain, "version: '1'\nservers: {}\n", "version: 1\nservers: {}\n");
     check(Profile::Dominds, Certain, "# ours\nservers: {}\n", "# ours\nversion: 1\nservers: {}\n");
     // No fix: null is not useful as text, and the text spells no number.
-    dominds(Certain, "    args: [~]\n", "    args: [~]\n");
-    holodeck(
+    check_dominds(Certain, "    args: [~]\n", "    args: [~]\n");
+    check_holodeck(
         Certain,
         "    command: npx\n    request_timeout: 30s\n",
         "    command: npx\n    request_timeout: 30s\n",
@@ -165,13 +173,12 @@ fn x_20_dm_009_keys_without_effect_are_removed() {
         "version: 1\nservers:\n  a:\n    sessionId: ''\n    transport: streamable_http\n    url: http://x.example\n",
         "version: 1\nservers:\n  a:\n    transport: streamable_http\n    url: http://x.example\n",
     );
-    dominds(Suggested, "    # where it is\n    url: http://x.example\n    cwd: y\n", "    cwd: y\n");
+    check_dominds(Suggested, "    # where it is\n    url: http://x.example\n    cwd: y\n", "    cwd: y\n");
 }
 
-/// A fix may uncover a mistake that the next round fixes.
 #[test]
-fn a_fix_may_follow_from_another() {
-    holodeck(Certain, "    comand: NPX\n", "    command: npx\n");
+fn mistake_uncovered_by_a_fix_is_fixed() {
+    check_holodeck(Certain, "    comand: NPX\n", "    command: npx\n");
 }
 
 #[test]
@@ -199,7 +206,7 @@ fn suggested_fixes_are_not_applied_as_certain() {
     assert!(apply_fixes(&document, [fixable[0], fixable[0]]).is_ok());
     let other = document.with_text("version: 1\n");
     assert_eq!(apply_fixes(&other, fixable.clone()), Err(FixError::Overlap));
-    // A mistake that the fix does not take away.
+    // A mistake that the fix does not correct.
     let mut another = fixable[0].clone();
     another.code = Code::MissingKey;
     another.pointer = "/servers/a/transport".to_owned();

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use mcp_host_config::{Profile, schema, text_to_json};
 use mcp_host_model::Severity;
 
-use crate::reading;
+use crate::read_text;
 
 /// Mistakes that a schema cannot express: rules for parsed URLs, for variables, and for source text.
 const ONLY_THE_READER: &[&str] = &[
@@ -132,8 +132,12 @@ const PROFILES: [Profile; 5] =
 fn valid_fixtures_pass_reader_and_schema() {
     for profile in PROFILES {
         for Fixture { label, text, .. } in fixtures(profile, "valid") {
-            let reading = reading(profile, &text);
-            assert!(!reading.refused && !reading.has_errors(), "{label}: {}", crate::found(&reading));
+            let reading = read_text(profile, &text);
+            assert!(
+                !reading.refused && !reading.has_errors(),
+                "{label}: {}",
+                crate::diagnostic_lines(&reading)
+            );
             assert!(reading.entries.iter().all(|it| it.accepted), "{label}");
             let running = reading.entries.iter().filter(|it| !it.disabled);
             assert_eq!(reading.servers.len(), running.count(), "{label}");
@@ -147,12 +151,12 @@ fn invalid_fixtures_fail_at_the_named_pointer() {
     let mut missed = BTreeSet::new();
     for profile in PROFILES {
         for Fixture { label, pointer, text } in fixtures(profile, "invalid") {
-            let reading = reading(profile, &text);
+            let reading = read_text(profile, &text);
             let at_pointer = reading
                 .diagnostics
                 .iter()
                 .any(|it| it.severity == Severity::Error && it.pointer.replace('/', "-") == pointer);
-            assert!(at_pointer, "{label}: {}", crate::found(&reading));
+            assert!(at_pointer, "{label}: {}", crate::diagnostic_lines(&reading));
             if [Profile::HoloDeck, Profile::AcpV1, Profile::AcpV2].contains(&profile) {
                 assert!(reading.refused, "{label} is not refused");
             }
@@ -162,7 +166,7 @@ fn invalid_fixtures_fail_at_the_named_pointer() {
         }
     }
     let listed: BTreeSet<_> = ONLY_THE_READER.iter().map(|it| (*it).to_owned()).collect();
-    assert_eq!(missed, listed, "what the schema does not see has changed");
+    assert_eq!(missed, listed, "the list of mistakes that only the reader finds differs");
 }
 
 #[test]
@@ -173,7 +177,7 @@ fn dm_122_invalid_server_does_not_affect_others() {
         if !text.contains("good:") && !text.contains("\"good\"") {
             continue;
         }
-        let reading = reading(profile, &text);
+        let reading = read_text(profile, &text);
         let accepted: Vec<_> = reading.entries.iter().map(|it| (it.name.as_str(), it.accepted)).collect();
         assert_eq!(accepted, [("a", false), ("good", true)], "{label}");
         assert_eq!(reading.servers.len(), 1, "{label}");

@@ -2,19 +2,23 @@
 
 use mcp_host_config::{Colour, Profile, render};
 
-use crate::{found, reading};
+use crate::{diagnostic_lines, read_text};
 
 #[track_caller]
 fn check(text: &str, want: &str) {
-    check_by(&[Profile::HoloDeck, Profile::Dominds], text, want);
+    check_profiles(&[Profile::HoloDeck, Profile::Dominds], text, want);
 }
 
 #[track_caller]
-fn check_by(profiles: &[Profile], text: &str, want: &str) {
+fn check_profiles(profiles: &[Profile], text: &str, want: &str) {
     for &profile in profiles {
-        let reading = reading(profile, text);
+        let reading = read_text(profile, text);
         assert!(reading.refused);
-        assert!(found(&reading).contains(want), "{}", &found(&reading)[..found(&reading).len().min(500)]);
+        assert!(
+            diagnostic_lines(&reading).contains(want),
+            "{}",
+            &diagnostic_lines(&reading)[..diagnostic_lines(&reading).len().min(500)]
+        );
     }
 }
 
@@ -33,7 +37,8 @@ fn deep_nesting_is_refused() {
 
 #[test]
 fn malicious_json_is_refused() {
-    let check = |text: &str, want| check_by(&[Profile::AcpV1, Profile::AcpV2, Profile::McpJson], text, want);
+    let check =
+        |text: &str, want| check_profiles(&[Profile::AcpV1, Profile::AcpV2, Profile::McpJson], text, want);
     check(&" ".repeat((1 << 20) + 1), "ConfigError: the file is larger than 1 MiB");
     check(&"[".repeat(200_000), "nested deeper than 64 levels");
     check(&format!("{}{}", "[".repeat(65), "]".repeat(65)), "nested deeper than 64 levels");
@@ -60,7 +65,7 @@ fn many_mistakes_are_reported_in_one_pass() {
         mcp(&format!("{{{}}}", keys.join(","))),
         format!(r#"{{"mcpServers": {{{}}}}}"#, servers.join(",")),
     ] {
-        let reading = reading(Profile::McpJson, &text);
+        let reading = read_text(Profile::McpJson, &text);
         assert!(reading.entries.len() <= 1001);
     }
 }
@@ -77,7 +82,7 @@ fn recovery_from_a_broken_text_is_linear() {
             for separator in ["", "\n"] {
                 let unit = format!("{piece}{separator}");
                 let text = unit.repeat((1 << 17) / unit.len());
-                assert!(!reading(profile, &text).diagnostics.is_empty(), "{profile:?} {unit:?}");
+                assert!(!read_text(profile, &text).diagnostics.is_empty(), "{profile:?} {unit:?}");
             }
         }
     }
@@ -107,16 +112,16 @@ fn more_than_a_thousand_servers_are_refused() {
         let all = (0..count).map(|it| format!("  s{it}: {{transport: stdio, command: x}}\n"));
         format!("version: 1\nservers:\n{}", all.collect::<String>())
     };
-    assert!(!reading(Profile::Dominds, &servers(1000)).refused);
-    let reading = reading(Profile::Dominds, &servers(1001));
+    assert!(!read_text(Profile::Dominds, &servers(1000)).refused);
+    let reading = read_text(Profile::Dominds, &servers(1001));
     assert!(reading.refused);
-    assert!(found(&reading).contains("the file has more than 1000 servers"));
+    assert!(diagnostic_lines(&reading).contains("the file has more than 1000 servers"));
 }
 
 #[test]
 fn distant_label_becomes_a_note() {
     let text = format!("first: 1\n{}first: 2\n", "# nothing\n".repeat(1000));
-    let reading = reading(Profile::HoloDeck, &text);
+    let reading = read_text(Profile::HoloDeck, &text);
     insta::assert_snapshot!(render("a.yaml", &text, &reading.diagnostics, Colour::Never), @r"
     error[MCP0002]: ValidationError: the key 'first' appears twice
         --> a.yaml:1002:1
@@ -138,7 +143,7 @@ fn long_line_is_drawn_for_the_first_mistakes_only() {
         })
         .collect();
     let text = format!("{{\"mcpServers\":{{{}}}}}", servers.join(","));
-    let reading = reading(Profile::McpJson, &text);
+    let reading = read_text(Profile::McpJson, &text);
     assert!(reading.diagnostics.len() > 2_700);
     let drawn = render("mcp.json", &text, &reading.diagnostics, Colour::Never);
     let blocks: Vec<&str> = drawn.trim_end().split("\n\n").collect();

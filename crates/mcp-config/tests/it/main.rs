@@ -33,12 +33,12 @@ mod wording;
 use mcp_host_config::{Document, Profile, Reading, read};
 
 /// Reads a text by a profile.
-fn reading(profile: Profile, text: &str) -> Reading {
+fn read_text(profile: Profile, text: &str) -> Reading {
     read(&Document::new("config.yaml", text, profile))
 }
 
 /// The diagnostics, one per line: `error 3:5 /pointer Kind: message`.
-fn found(reading: &Reading) -> String {
+fn diagnostic_lines(reading: &Reading) -> String {
     let line = |it: &mcp_host_config::Diagnostic| {
         format!("{} {}:{} {} {it}", it.severity, it.line, it.column, it.pointer)
     };

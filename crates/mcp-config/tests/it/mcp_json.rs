@@ -5,10 +5,10 @@ use std::path::Path;
 use mcp_host_config::{Applicability, Diagnostic, Document, Profile, Reading, ResolveContext, read, resolve};
 use mcp_host_model::{ConfigValue, Endpoint, ExposureFilter, SseFallback, TransportSpec};
 
-use crate::{found, reading};
+use crate::{diagnostic_lines, read_text};
 
 /// The transport of a server: `stdio x`, `http URL +sse`.
-fn reached(transport: &TransportSpec) -> String {
+fn describe_transport(transport: &TransportSpec) -> String {
     let text = |it: &ConfigValue| match it {
         ConfigValue::Literal(it) => it.expose().to_owned(),
         other => format!("{other:?}"),
@@ -27,17 +27,17 @@ fn reached(transport: &TransportSpec) -> String {
     }
 }
 
-fn named(name: &str, text: &str) -> Reading {
+fn read_named(name: &str, text: &str) -> Reading {
     read(&Document::new(name, text, Profile::McpJson))
 }
 
 /// Reads one server under `mcpServers`; returns its transport or its diagnostics.
 #[track_caller]
 fn check(entry: &str, want: &str) {
-    let reading = reading(Profile::McpJson, &format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#));
+    let reading = read_text(Profile::McpJson, &format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#));
     let got = match reading.servers.first() {
-        Some(server) => reached(&server.transport),
-        None => found(&reading),
+        Some(server) => describe_transport(&server.transport),
+        None => diagnostic_lines(&reading),
     };
     assert_eq!(got, want, "{entry}");
 }
@@ -69,8 +69,11 @@ fn dia_03_dia_08_transport_is_derived_from_the_url() {
 /// The first server of a file of this name.
 #[track_caller]
 fn check_file(name: &str, text: &str, want: &str) {
-    let reading = named(name, text);
-    let got = reading.servers.first().map_or_else(|| found(&reading), |it| reached(&it.transport));
+    let reading = read_named(name, text);
+    let got = reading
+        .servers
+        .first()
+        .map_or_else(|| diagnostic_lines(&reading), |it| describe_transport(&it.transport));
     assert_eq!(got, want, "{name}");
 }
 
@@ -90,8 +93,8 @@ fn dia_01_servers_are_found_under_every_known_key() {
     let text = r#"{"mcpServers": {"a": {"command": "1"}}, "servers": {"b": {"command": "2"}},
         "mcp.servers": {"c": {"command": "3"}}, "mcp": {"servers": {"d": {"command": "4"}}},
         "context_servers": {"e": {"command": "5"}}}"#;
-    let reading = reading(Profile::McpJson, text);
-    assert_eq!(found(&reading), "");
+    let reading = read_text(Profile::McpJson, text);
+    assert_eq!(diagnostic_lines(&reading), "");
     let all: Vec<_> = reading.servers.iter().map(|it| (it.id.as_str(), it.origin.pointer.as_str())).collect();
     assert_eq!(
         all,
@@ -109,7 +112,7 @@ fn dia_01_servers_are_found_under_every_known_key() {
 fn dia_07_each_key_has_its_unit() {
     let limits = |fields: &str| {
         let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x", {fields}}}}}}}"#);
-        reading(Profile::McpJson, &text).servers[0].limits.clone()
+        read_text(Profile::McpJson, &text).servers[0].limits.clone()
     };
     let seconds = |fields: &str| limits(fields).request.as_secs_f64();
     assert_eq!(seconds(r#""timeout": 60"#), 60.0);
@@ -125,7 +128,7 @@ fn dia_07_each_key_has_its_unit() {
 fn dia_07_excluded_tools_are_hidden_even_if_included() {
     let filter = |fields: &str| {
         let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x", {fields}}}}}}}"#);
-        reading(Profile::McpJson, &text).servers[0].exposure.tools.filter.clone()
+        read_text(Profile::McpJson, &text).servers[0].exposure.tools.filter.clone()
     };
     let of = |whitelist: &[&str], blacklist: &[&str]| {
         let texts = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect();
@@ -151,14 +154,14 @@ fn dia_05_command_lines_are_not_split() {
         r#"{"command": "C:\\Program Files\\node.exe", "args": ["-x"]}"#,
         "stdio C:\\Program Files\\node.exe -x",
     );
-    let reading = reading(Profile::McpJson, r#"{"mcpServers": {"a": {"command": "/bin/npx -y x"}}}"#);
-    assert_eq!(found(&reading), LINE.replace("error", "warning"));
+    let reading = read_text(Profile::McpJson, r#"{"mcpServers": {"a": {"command": "/bin/npx -y x"}}}"#);
+    assert_eq!(diagnostic_lines(&reading), LINE.replace("error", "warning"));
 }
 
 /// The diagnostics of one server under `mcpServers`: severity, pointer below it, and message.
 #[track_caller]
-fn tells(entry: &str, want: &[&str]) {
-    let reading = reading(Profile::McpJson, &format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#));
+fn check_diagnostics(entry: &str, want: &[&str]) {
+    let reading = read_text(Profile::McpJson, &format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#));
     let pointer = |it: &str| it.trim_start_matches("/mcpServers/a").to_owned();
     let got = reading
         .diagnostics
@@ -172,15 +175,15 @@ fn command_line_beside_args_and_blanks_are_reported() {
     const LINE: &str = "/command 'command' is a whole command line; it must be one program";
     const BLANK: &str =
         "warning /command 'command' begins or ends with whitespace, which counts as part of the name";
-    tells(r#"{"command": "docker run -i", "args": ["x"]}"#, &[&format!("error {LINE}")]);
-    tells(r#"{"command": "NPX server", "args": ["x"]}"#, &[&format!("error {LINE}")]);
-    tells(r#"{"command": "My Tool", "args": ["x"]}"#, &[&format!("warning {LINE}")]);
-    tells(r#"{"command": "npx ", "args": ["x"]}"#, &[BLANK]);
-    tells(r#"{"command": " /opt/x"}"#, &[BLANK]);
-    tells(r#"{"command": "/opt/My Tool/x", "args": ["-y", "--a=b c", "- x", "a -b"]}"#, &[]);
+    check_diagnostics(r#"{"command": "docker run -i", "args": ["x"]}"#, &[&format!("error {LINE}")]);
+    check_diagnostics(r#"{"command": "NPX server", "args": ["x"]}"#, &[&format!("error {LINE}")]);
+    check_diagnostics(r#"{"command": "My Tool", "args": ["x"]}"#, &[&format!("warning {LINE}")]);
+    check_diagnostics(r#"{"command": "npx ", "args": ["x"]}"#, &[BLANK]);
+    check_diagnostics(r#"{"command": " /opt/x"}"#, &[BLANK]);
+    check_diagnostics(r#"{"command": "/opt/My Tool/x", "args": ["-y", "--a=b c", "- x", "a -b"]}"#, &[]);
     const OPTION: &str =
         "warning /args/0 an argument holds an option and further words; the program gets them as one word";
-    tells(r#"{"command": "npx", "args": ["-y server"]}"#, &[OPTION]);
+    check_diagnostics(r#"{"command": "npx", "args": ["-y server"]}"#, &[OPTION]);
 }
 
 #[test]
@@ -188,24 +191,27 @@ fn variables_that_are_not_text_are_reported() {
     let message = |name: &str, found: &str| {
         format!("warning /env/{name} the variable '{name}' is {found}, not text; most programs refuse that")
     };
-    tells(
+    check_diagnostics(
         r#"{"command": "x", "env": {"A": 1, "B": true, "C": null, "D": "1"}}"#,
         &[&message("A", "a number"), &message("B", "a boolean"), &message("C", "null")],
     );
-    tells(
+    check_diagnostics(
         r#"{"command": "x", "env": ["A=b"]}"#,
         &["warning /env 'env' is a list; the programs that have such files read a mapping"],
     );
     let vscode = r#"{"servers": {"a": {"command": "x", "env": {"A": 1, "C": null}}}}"#;
-    assert_eq!(found(&named(".vscode/mcp.json", vscode)), "");
+    assert_eq!(diagnostic_lines(&read_named(".vscode/mcp.json", vscode)), "");
 }
 
 #[test]
 fn dia_06_incomplete_references_are_reported() {
     let of = |text: &str| format!(r#"{{"command": "x", "env": {{"A": "{text}"}}}}"#);
-    tells(&of("${B"), &["warning /env/A `${B` has no closing `}` and is not replaced"]);
-    tells(&of("${ B }"), &["warning /env/A `${ B }` has spaces between the braces and is not replaced"]);
-    tells(&of("${ B C }"), &[]);
+    check_diagnostics(&of("${B"), &["warning /env/A `${B` has no closing `}` and is not replaced"]);
+    check_diagnostics(
+        &of("${ B }"),
+        &["warning /env/A `${ B }` has spaces between the braces and is not replaced"],
+    );
+    check_diagnostics(&of("${ B C }"), &[]);
 }
 
 #[test]
@@ -214,13 +220,13 @@ fn keys_of_other_programs_are_not_misspelt() {
         |key: &str| format!("warning /{key} '{key}' is a key of other programs and has no effect here");
     let url = |fields: &str| format!(r#"{{"url": "https://a.example", {fields}}}"#);
     for key in ["requestInit", "headersHelper", "bearerToken", "protocol"] {
-        tells(&url(&format!(r#""{key}": {{}}"#)), &[&message(key)]);
+        check_diagnostics(&url(&format!(r#""{key}": {{}}"#)), &[&message(key)]);
     }
-    tells(r#"{"command": "x", "working_directory": "/"}"#, &[&message("working_directory")]);
-    tells(r#"{"command": "x", "cwd": "/", "workingDirectory": "/"}"#, &[]);
-    tells(&url(r#""title": "A", "displayName": "A", "alwaysLoad": true"#), &[]);
-    tells(&url(r#""comand": "x""#), &["warning /comand unknown key 'comand'"]);
-    tells(
+    check_diagnostics(r#"{"command": "x", "working_directory": "/"}"#, &[&message("working_directory")]);
+    check_diagnostics(r#"{"command": "x", "cwd": "/", "workingDirectory": "/"}"#, &[]);
+    check_diagnostics(&url(r#""title": "A", "displayName": "A", "alwaysLoad": true"#), &[]);
+    check_diagnostics(&url(r#""comand": "x""#), &["warning /comand unknown key 'comand'"]);
+    check_diagnostics(
         r#"{"transport": {"type": "http", "url": "https://a.example", "headers": {}}}"#,
         &[
             "error /transport/url 'url' must not be inside of 'transport'",
@@ -233,7 +239,7 @@ fn keys_of_other_programs_are_not_misspelt() {
 fn file_must_be_in_the_form_that_its_program_reads() {
     #[track_caller]
     fn check(name: &str, text: &str, want: &[&str]) {
-        let reading = named(name, text);
+        let reading = read_named(name, text);
         let got = reading.diagnostics.iter().map(|it| format!("{} {}", it.severity, it.message));
         assert_eq!(got.collect::<Vec<_>>(), want, "{name} {text}");
         assert!(!reading.refused && reading.servers.len() == 1, "{name} {text}");
@@ -284,7 +290,7 @@ fn variables_stay_where_the_program_replaces_none() {
     let text = r#"{"mcpServers": {"a": {"command": "x", "args": ["${A}", "${env:B}"]}}}"#;
     let name = "Claude/claude_desktop_config.json";
     assert_eq!(
-        found(&named(name, text)).lines().next(),
+        diagnostic_lines(&read_named(name, text)).lines().next(),
         Some(
             "warning 1:48 /mcpServers/a/args/0 MCPConfigError: Claude Desktop replaces no variables: the server gets \
             `${…}` as text"
@@ -307,7 +313,7 @@ fn folders_of_extensions_and_plugins_are_replaced() {
 #[test]
 fn dia_10_extension_settings_have_nothing_to_start() {
     let text = r#"{"context_servers": {"a": {"settings": {"x": 1}}, "b": {"source": "extension"}, "c": {"enabled": false}}}"#;
-    let reading = reading(Profile::McpJson, text);
+    let reading = read_text(Profile::McpJson, text);
     assert!(reading.servers.is_empty() && !reading.has_errors());
     assert!(reading.entries.iter().all(|it| it.accepted && it.disabled), "{:?}", reading.entries);
 }
@@ -315,8 +321,8 @@ fn dia_10_extension_settings_have_nothing_to_start() {
 #[test]
 fn dia_11_files_of_other_programs_differ_from_empty_ones() {
     let codes = |name: &str, text: &str| {
-        let reading = named(name, text);
-        (reading.refused, found(&reading).lines().count())
+        let reading = read_named(name, text);
+        (reading.refused, diagnostic_lines(&reading).lines().count())
     };
     assert_eq!(codes("mcp.json", r#"{"mcpVersion": 1}"#), (true, 1));
     assert_eq!(codes("/home/a/.config/zed/settings.json", r#"{"theme": "One"}"#), (false, 1));
@@ -327,47 +333,52 @@ fn dia_11_files_of_other_programs_differ_from_empty_ones() {
 fn disabled_servers_are_not_checked() {
     let text =
         r#"{"mcpServers": {"a": {"disabled": true, "command": 5, "colour": 1}, "b": {"enabled": false}}}"#;
-    let reading = reading(Profile::McpJson, text);
-    assert_eq!(found(&reading), "");
+    let reading = read_text(Profile::McpJson, text);
+    assert_eq!(diagnostic_lines(&reading), "");
     assert!(reading.entries.iter().all(|it| it.accepted && it.disabled));
 }
 
 #[test]
 fn x_16_duplicate_keys_outside_of_servers_are_warnings() {
     let text = r#"{"editor": 1, "editor": 2, "mcpServers": {"a": {"command": "x"}}}"#;
-    let outside = reading(Profile::McpJson, text);
+    let outside = read_text(Profile::McpJson, text);
     assert_eq!((outside.refused, outside.servers.len(), outside.has_errors()), (false, 1, false));
-    let inside =
-        reading(Profile::McpJson, r#"{"mcpServers": {"a": {"env": {"A": "b", "A": "c"}, "command": "x"}}}"#);
+    let inside = read_text(
+        Profile::McpJson,
+        r#"{"mcpServers": {"a": {"env": {"A": "b", "A": "c"}, "command": "x"}}}"#,
+    );
     assert!(inside.refused);
 }
 
 #[test]
 fn dia_07_unknown_keys_are_kept() {
     let text = r#"{"mcpServers": {"a": {"command": "x", "autoApprove": ["y"], "colour": "red", "_own": 1}}}"#;
-    let reading = reading(Profile::McpJson, text);
-    assert_eq!(found(&reading), "warning 1:61 /mcpServers/a/colour ValidationError: unknown key 'colour'");
+    let reading = read_text(Profile::McpJson, text);
+    assert_eq!(
+        diagnostic_lines(&reading),
+        "warning 1:61 /mcpServers/a/colour ValidationError: unknown key 'colour'"
+    );
     let extra = &reading.servers[0].metadata["extra"];
     assert_eq!(extra.as_str(), r#"{"autoApprove":["y"],"colour":"red","_own":1}"#);
 }
 
 /// The first server of a file, resolved in `directory` with these variables.
 fn endpoint(name: &str, directory: &str, text: &str, variables: &[(&str, &str)]) -> Result<Endpoint, String> {
-    let reading = named(name, text);
-    let server = reading.servers.first().unwrap_or_else(|| panic!("{}", found(&reading)));
+    let reading = read_named(name, text);
+    let server = reading.servers.first().unwrap_or_else(|| panic!("{}", diagnostic_lines(&reading)));
     let variable = |name: &str| variables.iter().find(|it| it.0 == name).map(|it| it.1.to_owned());
     let read_file = |path: &Path| match path == Path::new("/w/.env") {
         true => Ok("FROM_FILE=1\nA=file\n".to_owned()),
         false => Err(format!("no {}", path.display())),
     };
     let context = ResolveContext::new(&variable, Path::new(directory), &read_file);
-    let told = |it: &mcp_host_config::ResolveError| {
+    let line = |it: &mcp_host_config::ResolveError| {
         let place = reading.diagnose(it);
         format!("{}:{} {} {it}", place.line, place.column, it.pointer)
     };
     resolve(server, &context)
         .map(|it| it.endpoint)
-        .map_err(|it| it.iter().map(told).collect::<Vec<_>>().join("\n"))
+        .map_err(|it| it.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 #[test]
@@ -428,7 +439,7 @@ fn dia_06_gemini_has_variables_of_a_shell_in_values_only() {
 #[test]
 fn missing_variable_affects_one_server_only() {
     let text = r#"{"mcpServers": {"a": {"url": "https://${NOPE}/"}, "b": {"command": "x"}}}"#;
-    let reading = named("mcp.json", text);
+    let reading = read_named("mcp.json", text);
     assert!(!reading.refused && reading.servers.len() == 2);
     assert!(endpoint("mcp.json", "/w", text, &[]).is_err());
 }
@@ -446,10 +457,10 @@ fn dia_13_goose_keys_in_other_files_are_reported_as_misspelt() {
     let warning = |key: &str, common: &str| {
         format!("warning /{key} '{key}' is a key of Goose; other programs read '{common}'")
     };
-    tells(r#"{"command": "x", "envs": {"A": "b"}}"#, &[&warning("envs", "env")]);
-    tells(r#"{"cmd": "x"}"#, &[&warning("cmd", "command")]);
-    tells(r#"{"uri": "https://a.example"}"#, &[&warning("uri", "url")]);
-    tells(
+    check_diagnostics(r#"{"command": "x", "envs": {"A": "b"}}"#, &[&warning("envs", "env")]);
+    check_diagnostics(r#"{"cmd": "x"}"#, &[&warning("cmd", "command")]);
+    check_diagnostics(r#"{"uri": "https://a.example"}"#, &[&warning("uri", "url")]);
+    check_diagnostics(
         r#"{"command": "x", "envs": {}, "env": {}}"#,
         &["error /envs the same field is given twice; only one is allowed"],
     );
@@ -463,8 +474,9 @@ fn dia_13_goose_keys_in_other_files_are_reported_as_misspelt() {
 
 /// The warnings of a text with servers under `mcpServers`, and these members.
 #[track_caller]
-fn tells_members(members: &str, want: &[&str]) {
-    let reading = named(".mcp.json", &format!(r#"{{"mcpServers": {{"a": {{"command": "x"}}}}, {members}}}"#));
+fn check_member_warnings(members: &str, want: &[&str]) {
+    let reading =
+        read_named(".mcp.json", &format!(r#"{{"mcpServers": {{"a": {{"command": "x"}}}}, {members}}}"#));
     let line = |it: &Diagnostic| {
         format!("{} {} ({})", it.pointer, it.message, it.help.as_deref().unwrap_or_default())
     };
@@ -477,10 +489,10 @@ fn dia_13_misspelt_key_next_to_the_servers_is_reported() {
     let want = |key: &str, near: &str| {
         format!("/{key} unknown key '{key}'; its content is not read (did you mean `{near}`?)")
     };
-    tells_members(&format!(r#""mcpServer": {server}"#), &[&want("mcpServer", "mcpServers")]);
-    tells_members(r#""input": [{"id": "k", "type": "promptString"}]"#, &[&want("input", "inputs")]);
+    check_member_warnings(&format!(r#""mcpServer": {server}"#), &[&want("mcpServer", "mcpServers")]);
+    check_member_warnings(r#""input": [{"id": "k", "type": "promptString"}]"#, &[&want("input", "inputs")]);
     // Extensions, and servers that are set aside.
-    tells_members(&format!(r#""mcpServers_disabled": {server}"#), &[]);
-    tells_members(&format!(r#""_mcpServer": {server}"#), &[]);
-    tells_members(r#""server": {"port": 1}, "input": [1], "colour": {"b": 1}"#, &[]);
+    check_member_warnings(&format!(r#""mcpServers_disabled": {server}"#), &[]);
+    check_member_warnings(&format!(r#""_mcpServer": {server}"#), &[]);
+    check_member_warnings(r#""server": {"port": 1}, "input": [1], "colour": {"b": 1}"#, &[]);
 }

@@ -6,14 +6,14 @@ use mcp_host_config::{
 };
 use mcp_host_model::{ConfigValue, Dialect, ServerSpec, TemplatePart, TransportSpec};
 
-use crate::edits::{document, server, shown};
+use crate::edits::{document, new_server, text_or_error};
 
 /// Checks the servers of another program's file: their JSON-like description, and the diagnostics.
 #[track_caller]
 fn check_program(name: &str, text: &str, want: &[&str]) {
     assert_eq!(detect(name, text), Some(Dialect::McpJson), "{name}");
     let reading = read(&Document::new(name, text, Profile::McpJson));
-    let shown = |it: &ConfigValue| match it {
+    let value_text = |it: &ConfigValue| match it {
         ConfigValue::Literal(text) => text.expose().to_owned(),
         ConfigValue::HostEnv { name, prefix } => format!("{}${name}", prefix.expose()),
         ConfigValue::Template(parts) => parts
@@ -28,17 +28,17 @@ fn check_program(name: &str, text: &str, want: &[&str]) {
             .collect(),
     };
     let pairs = |it: &[(String, ConfigValue)]| {
-        it.iter().map(|(name, value)| format!(" {name}={}", shown(value))).collect::<String>()
+        it.iter().map(|(name, value)| format!(" {name}={}", value_text(value))).collect::<String>()
     };
     let line = |it: &mcp_host_model::ServerSpec| {
         let limits = (it.limits.startup.as_millis(), it.limits.request.as_millis());
         let what = match &it.transport {
             TransportSpec::Stdio(spec) => {
-                let args: String = spec.args.iter().map(|it| format!(" {}", shown(it))).collect();
+                let args: String = spec.args.iter().map(|it| format!(" {}", value_text(it))).collect();
                 format!("{}{args};{}", spec.command, pairs(&spec.env))
             }
             TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
-                format!("{} {};{}", it.transport.kind().as_str(), shown(&spec.url), pairs(&spec.headers))
+                format!("{} {};{}", it.transport.kind().as_str(), value_text(&spec.url), pairs(&spec.headers))
             }
         };
         format!("{}: {what}; {limits:?} {:?}", it.id, it.exposure.tools.filter.whitelist)
@@ -125,7 +125,7 @@ fn server_of_opencode_is_written_in_its_own_form() {
         })
     };
     assert_eq!(
-        shown(add("{\"mcp\": {\"b\": {\"enabled\": true}}}", &server("new"))),
+        text_or_error(add("{\"mcp\": {\"b\": {\"enabled\": true}}}", &new_server("new"))),
         "{\"mcp\": {\"b\": {\"enabled\": true}, \"new\": {\"type\": \"local\", \"command\": [\"npx\", \"-y\", \"p\"], \
          \"environment\": {\"A\": \"b\"}}}}"
     );
@@ -135,13 +135,13 @@ fn server_of_opencode_is_written_in_its_own_form() {
          ${T}\"}, \"requestTimeout\": 9000}}}",
     );
     assert_eq!(
-        shown(add("{}", &web[0])),
+        text_or_error(add("{}", &web[0])),
         "{\n  \"mcp\": {\n    \"w\": {\n      \"type\": \"remote\",\n      \"url\": \"https://a.example\",\n      \
          \"headers\": {\n        \"A\": \"Bearer {env:T}\"\n      },\n      \"timeout\": 9000\n    }\n  }\n}"
     );
     let socket = servers("{\"mcpServers\": {\"w\": {\"type\": \"ws\", \"url\": \"wss://a.example\"}}}");
     assert_eq!(
-        shown(add("{}", &socket[0])),
+        text_or_error(add("{}", &socket[0])),
         "error: the server cannot be written there: transport: opencode does not connect over WebSocket"
     );
 }
@@ -152,7 +152,7 @@ fn server_of_kilo_code_is_read_and_written_like_that_of_opencode() {
         "{\"mcp\": {\"w\": {\"type\": \"remote\", \"url\": \"https://a.example\", \"enabled\": true}}}";
     let document = Document::new(".kilo/kilo.jsonc", file, Profile::McpJson);
     check_program(".kilo/kilo.jsonc", file, &["w: http https://a.example;; (60000, 60000) []"]);
-    let written = add_server(&document, &server("new")).unwrap().text;
+    let written = add_server(&document, &new_server("new")).unwrap().text;
     assert!(
         written.contains("\"new\": {\"type\": \"local\", \"command\": [\"npx\", \"-y\", \"p\"]"),
         "{written}"
@@ -251,7 +251,7 @@ const EDITED_FILES: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-pub(crate) fn of_program<'a>(name: &'a str, text: &'a str) -> Document<'a> {
+pub(crate) fn document_named<'a>(name: &'a str, text: &'a str) -> Document<'a> {
     Document::new(name, text, Profile::McpJson)
 }
 
@@ -259,24 +259,24 @@ pub(crate) fn of_program<'a>(name: &'a str, text: &'a str) -> Document<'a> {
 fn files_of_other_programs_are_edited_in_their_own_form() {
     for (name, text, added, disabled) in EDITED_FILES {
         let same = |text: Result<String, EditError>, want: &str, what: &str| {
-            assert_eq!(shown(text), want, "{name}: {what}")
+            assert_eq!(text_or_error(text), want, "{name}: {what}")
         };
-        assert_eq!(read(&of_program(name, text)).diagnostics, [], "{name}");
-        let with_new = add_server(&of_program(name, text), &server("new")).unwrap().text;
+        assert_eq!(read(&document_named(name, text)).diagnostics, [], "{name}");
+        let with_new = add_server(&document_named(name, text), &new_server("new")).unwrap().text;
         assert!(with_new.contains(added), "{name}: {with_new}");
-        assert_eq!(read(&of_program(name, &with_new)).diagnostics, [], "{name}: {with_new}");
-        same(remove_server(&of_program(name, &with_new), "new"), text, "remove");
-        let off = set_enabled(&of_program(name, &with_new), "new", Switch::Off);
+        assert_eq!(read(&document_named(name, &with_new)).diagnostics, [], "{name}: {with_new}");
+        same(remove_server(&document_named(name, &with_new), "new"), text, "remove");
+        let off = set_enabled(&document_named(name, &with_new), "new", Switch::Off);
         if disabled.starts_with("error") {
             same(off, disabled, "disable");
         } else {
             let off = off.unwrap();
             assert!(off.contains(disabled), "{name}: {off}");
             assert!(
-                read(&of_program(name, &off)).entries.iter().all(|it| it.name != "new" || it.disabled),
+                read(&document_named(name, &off)).entries.iter().all(|it| it.name != "new" || it.disabled),
                 "{name}: {off}"
             );
-            let on = set_enabled(&of_program(name, &off), "new", Switch::On).unwrap();
+            let on = set_enabled(&document_named(name, &off), "new", Switch::On).unwrap();
             let is_on = ["\"disabled\":false,", "\"enabled\":true,", "enabled=true"];
             let without_key = |text: &str| {
                 let text: String = text.split_whitespace().collect();
@@ -287,12 +287,12 @@ fn files_of_other_programs_are_edited_in_their_own_form() {
         // The fields of the common form have the names of the program.
         let change = |it: &str| FieldChange::parse(it).unwrap();
         let set = set_fields(
-            &of_program(name, text),
+            &document_named(name, text),
             "a",
             &[change("command=y"), change("args+=-z"), change("env.K=v")],
         );
         let set = set.unwrap_or_else(|it| panic!("{name}: {it}")).text;
-        let reading = read(&of_program(name, &set));
+        let reading = read(&document_named(name, &set));
         assert_eq!(reading.diagnostics, [], "{name}: {set}");
         let TransportSpec::Stdio(spec) = &reading.servers[0].transport else { panic!("{name}") };
         let args: Vec<_> = spec.args.iter().map(|it| format!("{it:?}")).collect();
@@ -318,7 +318,7 @@ fn remote_servers_are_written_in_the_form_of_their_program() {
                 it.unsupported.iter().map(|it| format!("# {}: {}\n", it.field, it.fallback)).collect();
             it.text + &lost.concat()
         });
-        assert_eq!(shown(text), want, "{name}");
+        assert_eq!(text_or_error(text), want, "{name}");
     };
     const GOOSE: &str = ".config/goose/config.yaml";
     const CONTINUE: &str = ".continue/config.yaml";
@@ -389,7 +389,7 @@ fn dia_07_key_that_the_program_ignores_is_reported() {
             _ => "mcpServers",
         };
         let text = format!("{{\"{key}\": {{\"a\": {{{server}, \"command\": \"x\"}}}}}}");
-        let reading = read(&of_program(name, &text));
+        let reading = read(&document_named(name, &text));
         assert!(reading.entries[0].disabled && reading.servers.is_empty(), "{name}");
         let found: Vec<_> =
             reading.diagnostics.iter().map(|it| (it.message.clone(), it.help.clone())).collect();
@@ -432,7 +432,7 @@ fn dia_07_key_that_the_program_ignores_is_reported() {
 #[test]
 fn collection_of_another_program_is_reported() {
     let check = |name: &str, text: &str, want: &[&str]| {
-        let found: Vec<_> = read(&of_program(name, text))
+        let found: Vec<_> = read(&document_named(name, text))
             .diagnostics
             .iter()
             .map(|it| format!("{} {it}", it.severity))
@@ -458,7 +458,7 @@ fn collection_of_another_program_is_reported() {
         block,
         &["info MCPConfigError: there is nothing to start: the entry names a block that Continue downloads"],
     );
-    let entry = read(&of_program(".continue/config.yaml", block)).entries.remove(0);
+    let entry = read(&document_named(".continue/config.yaml", block)).entries.remove(0);
     assert_eq!((entry.name.as_str(), entry.accepted, entry.disabled), ("my-server", true, true));
     check(
         ".gemini/settings.json",

@@ -5,8 +5,8 @@ use mcp_host_config::{
 };
 use mcp_host_model::Dialect;
 
-use crate::edits::{document, shown};
-use crate::other_programs::of_program;
+use crate::edits::{document, text_or_error};
+use crate::other_programs::document_named;
 
 /// The files of programs under names that do not show the program.
 const UNNAMED_FILES: &[(&str, &str, &str)] = &[
@@ -44,41 +44,45 @@ fn files_known_by_their_content_are_edited_in_the_form_of_their_program() {
     for (unnamed, own, text) in UNNAMED_FILES {
         assert_eq!(detect(unnamed, text), Some(Dialect::McpJson), "{own}");
         for server in &servers {
-            let add = |name: &str| shown(add_server(&of_program(name, text), server).map(|it| it.text));
+            let add =
+                |name: &str| text_or_error(add_server(&document_named(name, text), server).map(|it| it.text));
             assert_eq!(add(unnamed), add(own));
         }
-        let set = |name: &str| shown(set_fields(&of_program(name, text), "a", &changes).map(|it| it.text));
+        let set = |name: &str| {
+            text_or_error(set_fields(&document_named(name, text), "a", &changes).map(|it| it.text))
+        };
         assert_eq!(set(unnamed), set(own));
         assert!(!set(own).starts_with("error"), "{own}: {}", set(own));
         // The last server of a file takes the last sign of TOML with it.
         let unnamed = if *unnamed == "a" { own } else { unnamed };
-        let remove = |name: &str| shown(remove_server(&of_program(name, text), "a"));
+        let remove = |name: &str| text_or_error(remove_server(&document_named(name, text), "a"));
         assert_eq!(remove(unnamed), remove(own));
     }
-    let set =
-        |name: &str, text: &str| set_fields(&of_program(name, text), "a", &[change("env.K=v")]).unwrap().text;
+    let set = |name: &str, text: &str| {
+        set_fields(&document_named(name, text), "a", &[change("env.K=v")]).unwrap().text
+    };
     assert_eq!(set("a.yaml", UNNAMED_FILES[2].2), UNNAMED_FILES[2].2.replace("[]}", "[], envs: {K: v}}"));
-    let added = add_server(&of_program("a", UNNAMED_FILES[0].2), &servers[1]).unwrap().text;
+    let added = add_server(&document_named("a", UNNAMED_FILES[0].2), &servers[1]).unwrap().text;
     assert!(added.ends_with("[mcp_servers.h]\nurl = \"https://a.example\"\n"), "{added}");
 }
 
 #[test]
 fn inputs_are_declared_next_to_the_servers() {
     let text = "{\"servers\": {\"i\": {\"command\": \"x\", \"args\": [\"${input:key}\"]}}}";
-    let server = &read(&of_program(".vscode/mcp.json", text)).servers[0];
+    let server = &read(&document_named(".vscode/mcp.json", text)).servers[0];
     let check = |name: &str, before: &str, at: &str| {
-        let document = of_program(name, before);
+        let document = document_named(name, before);
         assert!(prompts_for_inputs(&document), "{name}");
         let added = add_server(&document, server).unwrap().text;
         let json: serde_json::Value = serde_json::from_str(&added).unwrap();
         assert_eq!(json.pointer(at).unwrap()[0]["id"], "key", "{added}");
-        assert_eq!(read(&of_program(name, &added)).diagnostics, [], "{added}");
+        assert_eq!(read(&document_named(name, &added)).diagnostics, [], "{added}");
     };
     check("a.json", "{\"servers\": {\"a\": {\"type\": \"stdio\", \"command\": \"x\"}}}", "/inputs");
     let container = "{\"customizations\": {\"vscode\": {\"mcp\": {\"servers\": {}}}}}";
     check("a.json", container, "/customizations/vscode/mcp/inputs");
     check("devcontainer.json", "{}", "/customizations/vscode/mcp/inputs");
-    assert!(!prompts_for_inputs(&of_program("a.json", text.replace("servers", "mcpServers").as_str())));
+    assert!(!prompts_for_inputs(&document_named("a.json", text.replace("servers", "mcpServers").as_str())));
 }
 
 #[test]
@@ -87,8 +91,8 @@ fn streamable_http_is_declared_where_a_url_means_server_sent_events() {
                 \"url\": \"https://a.example\"}, \"s\": {\"type\": \"sse\", \"url\": \"https://a.example\"}}}";
     for server in read(&document(Profile::McpJson, text)).servers {
         for name in ["librechat.yaml", ".qwen/settings.json", ".gemini/settings.json", "opencode.json"] {
-            let added = add_server(&of_program(name, ""), &server).unwrap().text;
-            let written = read(&of_program(name, &added)).servers.remove(0);
+            let added = add_server(&document_named(name, ""), &server).unwrap().text;
+            let written = read(&document_named(name, &added)).servers.remove(0);
             let kinds = (written.transport.kind(), server.transport.kind());
             let is_remote = name == "opencode.json";
             assert!(kinds.0 == kinds.1 || is_remote, "{name}: {added}");

@@ -10,8 +10,8 @@ use mcp_host_config::{
 use mcp_host_model::ServerId;
 use proptest::prelude::*;
 
-/// Rendering accepts any span: past the end, reversed, inside a character.
-fn draws_any_span(text: &str, diagnostic: &Diagnostic) {
+/// Checks that rendering accepts any span: past the end, reversed, inside a character.
+fn check_any_span_is_drawn(text: &str, diagnostic: &Diagnostic) {
     for (start, end) in
         [(0, usize::MAX), (usize::MAX, 0), (1, 2), (text.len(), text.len()), (text.len() / 2, 0)]
     {
@@ -22,7 +22,8 @@ fn draws_any_span(text: &str, diagnostic: &Diagnostic) {
     }
 }
 
-fn holds(text: &str) {
+/// Checks spans, order and output of reading a text by each profile.
+fn check_reading(text: &str) {
     detect("x.yaml", text);
     text_to_json(text);
     for &profile in Profile::ALL {
@@ -39,11 +40,11 @@ fn holds(text: &str) {
         let order: Vec<_> = reading.diagnostics.iter().map(|it| it.span.start).collect();
         assert!(order.is_sorted());
         if let Some(first) = reading.diagnostics.first() {
-            draws_any_span(text, first);
+            check_any_span_is_drawn(text, first);
         }
         let drawn = render("x.yaml", text, &reading.diagnostics, Colour::Never);
-        let spoken = drawn.chars().all(|it| it == '\n' || !it.is_control());
-        assert!(spoken, "a control character is drawn: {drawn:?}");
+        let is_printable = drawn.chars().all(|it| it == '\n' || !it.is_control());
+        assert!(is_printable, "a control character is drawn: {drawn:?}");
         let context = ResolveContext::new(&|_| None, std::path::Path::new("."), &|_| Err("no".to_owned()));
         for server in &reading.servers {
             assert!(text.get(server.origin.span.clone()).is_some());
@@ -55,15 +56,15 @@ fn holds(text: &str) {
     }
 }
 
-/// Fixes and edits of any text are refused or change nothing else.
-fn changes_nothing_else(text: &str) {
+/// Checks that fixes and edits of a text are refused or change nothing else.
+fn check_edits(text: &str) {
     for &profile in Profile::ALL {
         let document = Document::new("x.yaml", text, profile);
-        changes_by_a_profile(&document, &read(&document));
+        check_edits_of_profile(&document, &read(&document));
     }
 }
 
-fn changes_by_a_profile(document: &Document<'_>, reading: &Reading) {
+fn check_edits_of_profile(document: &Document<'_>, reading: &Reading) {
     let Document { name, text, .. } = *document;
     for fix in reading.diagnostics.iter().filter_map(|it| it.fix.as_ref()) {
         let mut end = 0;
@@ -87,13 +88,13 @@ fn changes_by_a_profile(document: &Document<'_>, reading: &Reading) {
     for target in Profile::ALL {
         write_servers(&reading.servers, *target, &|_| None);
     }
-    let left = |text: &str| read(&document.with_text(text)).entries.len();
+    let entry_count = |text: &str| read(&document.with_text(text)).entries.len();
     for entry in &reading.entries {
         if let Ok(text) = remove_server(document, &entry.name) {
-            assert_eq!(left(&text) + 1, reading.entries.len(), "{text:?}");
+            assert_eq!(entry_count(&text) + 1, reading.entries.len(), "{text:?}");
         }
         if let Ok(text) = set_enabled(document, &entry.name, Switch::Off) {
-            assert_eq!(left(&text), reading.entries.len(), "{text:?}");
+            assert_eq!(entry_count(&text), reading.entries.len(), "{text:?}");
         }
     }
     let new = NewServer::new(
@@ -101,16 +102,16 @@ fn changes_by_a_profile(document: &Document<'_>, reading: &Reading) {
         NewTransport::Stdio { command: "npx".to_owned(), args: vec!["-y".to_owned()], env: Vec::new() },
     );
     if let Ok(added) = add_server(document, &new.into_spec(document.profile)) {
-        assert_eq!(left(&added.text), reading.entries.len() + 1, "{added:?}");
+        assert_eq!(entry_count(&added.text), reading.entries.len() + 1, "{added:?}");
         assert_eq!(
-            remove_server(&document.with_text(&added.text), "new_one").map(|it| left(&it)),
+            remove_server(&document.with_text(&added.text), "new_one").map(|it| entry_count(&it)),
             Ok(reading.entries.len())
         );
     }
 }
 
 /// Words of configurations, so that generated texts resemble them.
-fn fragment() -> impl Strategy<Value = String> {
+fn fragments() -> impl Strategy<Value = String> {
     let words = [
         "tools:",
         "servers:",
@@ -203,17 +204,17 @@ proptest! {
 
     #[test]
     fn reading_any_text_does_not_panic(text in any::<String>()) {
-        holds(&text);
+        check_reading(&text);
     }
 
     #[test]
     fn reading_any_bytes_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        holds(&String::from_utf8_lossy(&bytes));
+        check_reading(&String::from_utf8_lossy(&bytes));
     }
 
     #[test]
-    fn reading_generated_configurations_does_not_panic(words in prop::collection::vec(fragment(), 0..40)) {
-        holds(&words.concat());
+    fn reading_generated_configurations_does_not_panic(words in prop::collection::vec(fragments(), 0..40)) {
+        check_reading(&words.concat());
     }
 
     #[test]
@@ -224,7 +225,7 @@ proptest! {
         ] {
             let start = start.min(text.len());
             let end = (start + length).min(text.len());
-            holds(&format!("{}{}", &text[..start], &text[end..]));
+            check_reading(&format!("{}{}", &text[..start], &text[end..]));
         }
     }
 
@@ -233,7 +234,7 @@ proptest! {
         let text = include_str!("../../../../fixtures/holodeck/valid/stdio_npx.yaml");
         let start = start.min(text.len());
         let end = (start + length).min(text.len());
-        holds(&format!("{}{}", &text[..start], &text[end..]));
+        check_reading(&format!("{}{}", &text[..start], &text[end..]));
     }
 }
 
@@ -241,8 +242,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn editing_generated_configurations_changes_nothing_else(words in prop::collection::vec(fragment(), 0..40)) {
-        changes_nothing_else(&words.concat());
+    fn editing_generated_configurations_changes_nothing_else(words in prop::collection::vec(fragments(), 0..40)) {
+        check_edits(&words.concat());
     }
 
     #[test]
@@ -262,6 +263,6 @@ proptest! {
         let piece = &file[start..end];
         let rest = format!("{}{}", &file[..start], &file[end..]);
         let to = to.min(rest.len());
-        changes_nothing_else(&format!("{}{piece}{}", &rest[..to], &rest[to..]));
+        check_edits(&format!("{}{piece}{}", &rest[..to], &rest[to..]));
     }
 }

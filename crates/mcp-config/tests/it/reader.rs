@@ -6,7 +6,7 @@ mod backup_jobs;
 
 use std::collections::BTreeMap;
 
-use backup_jobs::{TEXTS, fixed, jobs, mistakes};
+use backup_jobs::{TEXTS, describe_jobs, fix_certain_mistakes, list_mistakes};
 use mcp_host_config::reader::{Format, Optional, Required, read};
 use mcp_host_config::{Colour, Diagnostic};
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use serde::Deserialize;
 fn example_reports_all_mistakes_and_fixes_the_certain_ones() {
     let mut positions = Vec::new();
     for (name, format, text) in TEXTS {
-        let found = mistakes(text, format);
+        let found = list_mistakes(text, format);
         let (at, messages): (Vec<&str>, Vec<&str>) =
             found.iter().map(|it| it.split_once(' ').unwrap()).unzip();
         for (message, start) in messages.iter().zip([
@@ -28,9 +28,9 @@ fn example_reports_all_mistakes_and_fixes_the_certain_ones() {
             assert!(message.starts_with(start), "{name}: {messages:#?}");
         }
         positions.push(at.join(" "));
-        let fixed = fixed(text, format);
-        assert_eq!(jobs(&fixed, format), ["home /home compress=true"], "{name}: {fixed}");
-        assert_eq!(mistakes(&fixed, format).len(), 2, "{name}: {fixed}");
+        let fixed = fix_certain_mistakes(text, format);
+        assert_eq!(describe_jobs(&fixed, format), ["home /home compress=true"], "{name}: {fixed}");
+        assert_eq!(list_mistakes(&fixed, format).len(), 2, "{name}: {fixed}");
     }
     assert_eq!(positions, ["4:5 5:15 6:5 6:11 7:11", "3:41 3:73 4:6 4:14 4:25", "4:1 5:12 8:1 8:8 9:8"]);
 }
@@ -299,13 +299,13 @@ struct Uploads {
     copy: Optional<String>,
 }
 
-fn rendered(text: &str, format: Format, secret_keys: &[&str]) -> String {
+fn render_text(text: &str, format: Format, secret_keys: &[&str]) -> String {
     read::<Uploads>(text, format, |_, _| ()).render("uploads", text, Colour::Never, secret_keys)
 }
 
 /// The first line of the text that is rendered.
-fn rendered_line(text: &str, format: Format, secret_keys: &[&str]) -> String {
-    let page = rendered(text, format, secret_keys);
+fn rendered_first_line(text: &str, format: Format, secret_keys: &[&str]) -> String {
+    let page = render_text(text, format, secret_keys);
     let mut lines = page.lines().filter_map(|it| it.split_once(" | "));
     lines.find(|it| it.0.trim().parse::<usize>().is_ok()).unwrap().1.to_owned()
 }
@@ -315,19 +315,19 @@ fn document_shows_the_values_that_are_no_secrets() {
     let json = r#"{"host": 5, "password": "hunter2", "pasword": "hunter3", "headers": {"Auth": "b64"}, "limits": [["x"], [7]]} // note"#;
     let keys = ["password", "headers"];
     let hidden = r#"{"host": 5, "password": "*******", "pasword": "*******", "headers": {"Auth": "***"}, "limits": [["x"], [*]]} // ****"#;
-    assert_eq!(rendered_line(json, Format::Json, &keys), hidden);
-    assert_eq!(rendered_line(json, Format::Json, &[]), json);
+    assert_eq!(rendered_first_line(json, Format::Json, &keys), hidden);
+    assert_eq!(rendered_first_line(json, Format::Json, &[]), json);
     let toml = "host = 'a'\npassword = 42 # 42\n";
-    assert_eq!(rendered_line(toml, Format::Toml, &keys), "password = ** # **");
+    assert_eq!(rendered_first_line(toml, Format::Toml, &keys), "password = ** # **");
     // An anchor outside of the secret, a missing space, and a fix that would write the secret.
     let yaml = "host: [&a hunter2, 5]\npassword: *a\ncopy: 4\n";
-    assert_eq!(rendered_line(yaml, Format::Yaml, &keys), "host: [&* *******, *]");
+    assert_eq!(rendered_first_line(yaml, Format::Yaml, &keys), "host: [&* *******, *]");
     let yaml = "host: a\nlimits:\n  password:hunter2\n";
-    assert_eq!(rendered_line(yaml, Format::Yaml, &keys), "  ****************");
+    assert_eq!(rendered_first_line(yaml, Format::Yaml, &keys), "  ****************");
     let yaml = "host: a\nlimits: [[\"42\"]]\n";
-    assert!(!rendered(yaml, Format::Yaml, &["limits"]).contains("42"));
-    assert!(rendered(yaml, Format::Yaml, &[]).contains("+ limits: [[42]]"));
+    assert!(!render_text(yaml, Format::Yaml, &["limits"]).contains("42"));
+    assert!(render_text(yaml, Format::Yaml, &[]).contains("+ limits: [[42]]"));
     let broken = "host: [hunter2\n";
-    assert!(!rendered(broken, Format::Yaml, &keys).contains("hunter2"));
-    assert!(rendered(broken, Format::Yaml, &[]).contains("hunter2"));
+    assert!(!render_text(broken, Format::Yaml, &keys).contains("hunter2"));
+    assert!(render_text(broken, Format::Yaml, &[]).contains("hunter2"));
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 use mcp_host_config::{Profile, ResolveContext, ResolveErrors, ResolvedServer, resolve};
 use mcp_host_model::{Endpoint, ErrorKind, StdioEndpoint};
 
-use crate::reading;
+use crate::read_text;
 
 /// Resolves the one server of a text. The environment is `A`, `EMPTY`, `NESTED`, `LINES`; the env files are `.env` and
 /// `sub/x.env`.
-fn resolved(profile: Profile, directory: &str, text: &str) -> Result<ResolvedServer, ResolveErrors> {
-    let reading = reading(profile, text);
-    assert!(!reading.has_errors(), "{}", crate::found(&reading));
+fn resolve_text(profile: Profile, directory: &str, text: &str) -> Result<ResolvedServer, ResolveErrors> {
+    let reading = read_text(profile, text);
+    assert!(!reading.has_errors(), "{}", crate::diagnostic_lines(&reading));
     let variable = |name: &str| match name {
         "A" => Some("va".to_owned()),
         "EMPTY" => Some(String::new()),
@@ -31,33 +31,33 @@ fn resolved(profile: Profile, directory: &str, text: &str) -> Result<ResolvedSer
     resolve(&reading.servers[0], &context)
 }
 
-fn agent(fields: &str) -> String {
+fn agent_with_item(fields: &str) -> String {
     format!("tools:\n  - {{name: a, description: d, type: mcp, server: s, {fields}}}\n")
 }
 
 #[track_caller]
-fn stdio(fields: &str) -> StdioEndpoint {
-    match resolved(Profile::HoloDeck, "/srv", &agent(fields)).unwrap().endpoint {
+fn resolve_stdio(fields: &str) -> StdioEndpoint {
+    match resolve_text(Profile::HoloDeck, "/srv", &agent_with_item(fields)).unwrap().endpoint {
         Endpoint::Stdio(it) => it,
         other => panic!("not stdio: {other:?}"),
     }
 }
 
-fn env(endpoint: &StdioEndpoint) -> String {
+fn env_text(endpoint: &StdioEndpoint) -> String {
     let all = endpoint.env.iter().map(|it| format!("{}={}", it.0, it.1.expose()));
     all.collect::<Vec<_>>().join(" ")
 }
 
 #[track_caller]
-fn fails(profile: Profile, text: &str, want: &str) {
-    let errors = resolved(profile, "/srv", text).unwrap_err();
+fn check_errors(profile: Profile, text: &str, want: &str) {
+    let errors = resolve_text(profile, "/srv", text).unwrap_err();
     let all: Vec<_> = errors.iter().map(|it| format!("{} {it}", it.pointer)).collect();
     assert_eq!(all.join("\n"), want);
 }
 
 #[test]
-fn hd_050_hd_055_one_pass_over_each_value() {
-    let endpoint = stdio(
+fn hd_050_hd_055_variables_are_replaced_once() {
+    let endpoint = resolve_stdio(
         "command: npx, args: ['${A}', 'x${A}y${EMPTY}z', '${NESTED}', '$A', '${A:-d}', '${input:x}', '${LINES}', \
         '$${A}']",
     );
@@ -75,13 +75,13 @@ fn dia_06_references_of_opencode_are_resolved() {
         )
     };
     let text = file(r#""{env:A}/x", "{file:sub/x.env}", "${A}""#, "x{file:/srv/sub/x.env}y{env:EMPTY}");
-    let Endpoint::Stdio(endpoint) = resolved(Profile::McpJson, "/srv", &text).unwrap().endpoint else {
+    let Endpoint::Stdio(endpoint) = resolve_text(Profile::McpJson, "/srv", &text).unwrap().endpoint else {
         panic!("not stdio")
     };
     let args: Vec<_> = endpoint.args.iter().map(|it| it.expose()).collect();
     assert_eq!((endpoint.command.as_str(), &args[..]), ("va/x", &["ONE=sub", "${A}"][..]));
-    assert_eq!(env(&endpoint), "K=xONE=suby");
-    fails(
+    assert_eq!(env_text(&endpoint), "K=xONE=suby");
+    check_errors(
         Profile::McpJson,
         &file(r#""x", "{file:none}""#, "{env:MISSING}"),
         "/mcp/a/args/0 ConfigError: cannot read the file of a reference: no such file\n\
@@ -91,9 +91,9 @@ fn dia_06_references_of_opencode_are_resolved() {
 
 #[test]
 fn hd_051_hd_052_hd_063_every_missing_variable_is_named() {
-    fails(
+    check_errors(
         Profile::HoloDeck,
-        &agent(
+        &agent_with_item(
             "command: npx, args: ['${ONE}', '${TWO} ${ONE} ${ONE}'], env: {K: '${THREE}'}, config: {a: \
             ['${FOUR}']}, description2: x",
         )
@@ -107,7 +107,7 @@ fn hd_051_hd_052_hd_063_every_missing_variable_is_named() {
     // Variables are replaced in every text of an item, not only in values.
     let text = "tools:\n  - {name: a, description: '${D}', type: mcp, server: '${S}', command: npx, encoding: \
         '${E}'}\n";
-    let errors = resolved(Profile::HoloDeck, "/srv", text).unwrap_err();
+    let errors = resolve_text(Profile::HoloDeck, "/srv", text).unwrap_err();
     let missing: Vec<_> =
         errors.iter().filter(|it| it.kind == ErrorKind::Config).map(|it| it.pointer.as_str()).collect();
     assert_eq!(missing, ["/tools/0/description", "/tools/0/server", "/tools/0/encoding"]);
@@ -115,8 +115,11 @@ fn hd_051_hd_052_hd_063_every_missing_variable_is_named() {
 
 #[test]
 fn hd_056_workspace_folder_is_the_file_folder_except_in_0_7() {
-    assert_eq!(stdio("command: npx, args: ['${workspaceFolder}/data']").args[0].expose(), "/srv/data");
-    fails(
+    assert_eq!(
+        resolve_stdio("command: npx, args: ['${workspaceFolder}/data']").args[0].expose(),
+        "/srv/data"
+    );
+    check_errors(
         Profile::HoloDeck07,
         "tools:\n  - {name: a, description: d, type: mcp, command: npx, args: ['${workspaceFolder}']}\n",
         "/tools/0/args/0 ConfigError: Environment variable 'workspaceFolder' not found",
@@ -125,48 +128,52 @@ fn hd_056_workspace_folder_is_the_file_folder_except_in_0_7() {
 
 #[test]
 fn hd_057_env_takes_precedence_over_the_env_file() {
-    assert_eq!(env(&stdio("command: npx, envFile: .env, env: {TWO: own}")), "ONE=file TWO=own THREE=${A}");
-    assert_eq!(env(&stdio("command: npx, env_file: sub/x.env")), "ONE=sub");
+    assert_eq!(
+        env_text(&resolve_stdio("command: npx, envFile: .env, env: {TWO: own}")),
+        "ONE=file TWO=own THREE=${A}"
+    );
+    assert_eq!(env_text(&resolve_stdio("command: npx, env_file: sub/x.env")), "ONE=sub");
     // Variables are never taken from the env file.
-    fails(
+    check_errors(
         Profile::HoloDeck,
-        &agent("command: npx, envFile: .env, env: {X: '${ONE}'}"),
+        &agent_with_item("command: npx, envFile: .env, env: {X: '${ONE}'}"),
         "/tools/0/env/X ConfigError: Environment variable 'ONE' not found",
     );
 }
 
 #[test]
 fn hd_019_hd_058_env_file_is_relative_to_the_configuration_and_readable() {
-    fails(
+    check_errors(
         Profile::HoloDeck,
-        &agent("command: npx, envFile: other.env"),
+        &agent_with_item("command: npx, envFile: other.env"),
         "/tools/0/envFile ConfigError: cannot read the env file: no such file",
     );
 }
 
 #[test]
 fn hd_104_hdx_08_config_variable_takes_precedence() {
-    let endpoint = stdio(
+    let endpoint = resolve_stdio(
         "command: npx, env: {MCP_CONFIG: own}, config: {b: 1, a: ['${A}', {n: 123456789012345678901234567890}]}",
     );
-    assert_eq!(env(&endpoint), r#"MCP_CONFIG={"b":1,"a":["va",{"n":123456789012345678901234567890}]}"#);
-    assert_eq!(env(&stdio("command: npx, config: {}")), "");
-    assert_eq!(env(&stdio("command: npx, config:")), "");
-    let text = agent("transport: http, url: 'https://x.example', config: {q: '\"${A}\"'}");
-    let config = resolved(Profile::HoloDeck, "/srv", &text).unwrap().config.unwrap();
+    assert_eq!(env_text(&endpoint), r#"MCP_CONFIG={"b":1,"a":["va",{"n":123456789012345678901234567890}]}"#);
+    assert_eq!(env_text(&resolve_stdio("command: npx, config: {}")), "");
+    assert_eq!(env_text(&resolve_stdio("command: npx, config:")), "");
+    let text = agent_with_item("transport: http, url: 'https://x.example', config: {q: '\"${A}\"'}");
+    let config = resolve_text(Profile::HoloDeck, "/srv", &text).unwrap().config.unwrap();
     assert_eq!(config.expose(), r#"{"q":"\"va\""}"#);
 }
 
 #[test]
 fn hd_044_resolved_url_is_checked() {
-    let text = |url: &str| agent(&format!("transport: http, url: '{url}', headers: {{A: '${{A}}'}}"));
+    let text =
+        |url: &str| agent_with_item(&format!("transport: http, url: '{url}', headers: {{A: '${{A}}'}}"));
     let Endpoint::Http(http) =
-        resolved(Profile::HoloDeck, "/srv", &text("http://${HOST}:1/x")).unwrap().endpoint
+        resolve_text(Profile::HoloDeck, "/srv", &text("http://${HOST}:1/x")).unwrap().endpoint
     else {
         panic!("not http")
     };
     assert_eq!((http.url.as_str(), http.headers[0].1.expose()), ("http://localhost:1/x", "va"));
-    fails(
+    check_errors(
         Profile::HoloDeck,
         &text("http://${EVIL}/x"),
         "/tools/0/url MCPConfigError: 'url' must use https:// (or http:// for localhost)",
@@ -175,9 +182,9 @@ fn hd_044_resolved_url_is_checked() {
 
 #[test]
 fn hd_022_a_variable_cannot_add_a_header() {
-    fails(
+    check_errors(
         Profile::HoloDeck,
-        &agent("transport: http, url: 'https://x.example', headers: {A: '${LINES}'}"),
+        &agent_with_item("transport: http, url: 'https://x.example', headers: {A: '${LINES}'}"),
         "/tools/0/headers/A MCPConfigError: a header's value must be one line without control characters",
     );
 }
@@ -185,17 +192,21 @@ fn hd_022_a_variable_cannot_add_a_header() {
 #[test]
 fn deprecated_item_keeps_argument_pointers() {
     let text = "tools:\n  - {name: a, description: d, type: mcp, server: '@acme/x', args: ['${NOPE}']}\n";
-    fails(Profile::HoloDeck, text, "/tools/0/args/0 ConfigError: Environment variable 'NOPE' not found");
+    check_errors(
+        Profile::HoloDeck,
+        text,
+        "/tools/0/args/0 ConfigError: Environment variable 'NOPE' not found",
+    );
 }
 
 #[test]
 fn dm_071_missing_host_variable_is_named_with_its_field() {
-    fails(
+    check_errors(
         Profile::Dominds,
         "version: 1\nservers:\n  a: {transport: stdio, command: x, env: {K: {env: X}, L: {env: EMPTY}}}\n",
         "/servers/a/env/K ConfigError: MCP server 'a' missing required host env var 'X' (for env.K)",
     );
-    fails(
+    check_errors(
         Profile::Dominds,
         "version: 1\nservers:\n  a: {transport: streamable_http, url: 'http://x.example', headers: {H: {env: X}}}\n",
         "/servers/a/headers/H ConfigError: MCP server 'a' missing required host env var 'X' (for headers.H)",
@@ -206,17 +217,19 @@ fn dm_071_missing_host_variable_is_named_with_its_field() {
 fn dm_072_empty_variable_is_set_and_gets_the_prefix() {
     let text = "version: 1\nservers:\n  a: {transport: stdio, command: x, env: {E: {env: EMPTY}, P: {prefix: 'Bearer \
         ', env: A}, L: '${A}'}}\n";
-    let Endpoint::Stdio(endpoint) = resolved(Profile::Dominds, "/srv/.minds", text).unwrap().endpoint else {
+    let Endpoint::Stdio(endpoint) = resolve_text(Profile::Dominds, "/srv/.minds", text).unwrap().endpoint
+    else {
         panic!("not stdio")
     };
-    assert_eq!(env(&endpoint), "E= P=Bearer va L=${A}");
+    assert_eq!(env_text(&endpoint), "E= P=Bearer va L=${A}");
 }
 
 #[test]
 fn dmx_04_a_working_directory_is_relative_to_the_workspace() {
     let cwd = |directory: &str| {
         let text = "version: 1\nservers:\n  a: {transport: stdio, command: x, cwd: ' tools '}\n";
-        let Endpoint::Stdio(endpoint) = resolved(Profile::Dominds, directory, text).unwrap().endpoint else {
+        let Endpoint::Stdio(endpoint) = resolve_text(Profile::Dominds, directory, text).unwrap().endpoint
+        else {
             panic!("not stdio")
         };
         endpoint.cwd.unwrap()
@@ -230,13 +243,13 @@ fn dmx_04_a_working_directory_is_relative_to_the_workspace() {
 fn resolve_errors_have_file_positions() {
     let text = "tools:\n  - name: a\n    description: d\n    type: mcp\n    server: s\n    command: npx\n    \
         env:\n      K: \"${X}\"\n";
-    let reading = reading(Profile::HoloDeck, text);
+    let reading = read_text(Profile::HoloDeck, text);
     let context = ResolveContext::new(&|_| None, Path::new("/"), &|_| Err(String::new()));
     let errors = resolve(&reading.servers[0], &context).unwrap_err();
-    let placed = reading.diagnose(&errors[0]);
-    assert_eq!((placed.line, placed.column, &text[placed.span.clone()]), (8, 10, "\"${X}\""));
-    assert_eq!(placed.server.as_deref(), Some("a"));
-    assert_eq!(placed.to_string(), errors[0].to_string());
+    let diagnostic = reading.diagnose(&errors[0]);
+    assert_eq!((diagnostic.line, diagnostic.column, &text[diagnostic.span.clone()]), (8, 10, "\"${X}\""));
+    assert_eq!(diagnostic.server.as_deref(), Some("a"));
+    assert_eq!(diagnostic.to_string(), errors[0].to_string());
 }
 
 #[test]
@@ -249,9 +262,9 @@ fn name_close_to_a_missing_variable_is_suggested() {
             Profile::Dominds => format!(
                 "version: 1\nservers:\n  a: {{transport: stdio, command: x, env: {{K: {{env: {name}}}}}}}\n"
             ),
-            _ => agent(&format!("command: npx, args: ['${{{name}}}']")),
+            _ => agent_with_item(&format!("command: npx, args: ['${{{name}}}']")),
         };
-        resolved(profile, "/srv", &text).unwrap_err()[0].help.clone().unwrap()
+        resolve_text(profile, "/srv", &text).unwrap_err()[0].help.clone().unwrap()
     };
     for profile in [Profile::McpJson, Profile::Dominds, Profile::HoloDeck] {
         assert_eq!(

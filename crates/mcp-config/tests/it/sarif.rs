@@ -3,7 +3,7 @@
 use mcp_host_config::{CheckOutcome, CheckedFile, Profile, SarifTool, render_github, render_sarif};
 use serde_json::{Value, json};
 
-use crate::reading;
+use crate::read_text;
 
 const AGENT: &str = "\
 tools:
@@ -17,8 +17,8 @@ tools:
     request_timeout: 30000
 ";
 
-fn document() -> Value {
-    let reading = reading(Profile::HoloDeck, AGENT);
+fn sarif_document() -> Value {
+    let reading = read_text(Profile::HoloDeck, AGENT);
     let read = CheckOutcome::Read { text: AGENT, diagnostics: &reading.diagnostics };
     let unreadable = CheckOutcome::Unreadable { message: "cannot read it", help: Some("name another") };
     let checked = [CheckedFile::new("an agent.yaml", read), CheckedFile::new("gone.yaml", unreadable)];
@@ -26,7 +26,7 @@ fn document() -> Value {
 }
 
 /// The parts of SARIF 2.1.0 that we write: required and optional members.
-fn structure() -> Value {
+fn sarif_schema() -> Value {
     let object = |required: &[&str], properties: Value| {
         json!({
             "type": "object", "required": required, "properties": properties, "additionalProperties": false
@@ -135,8 +135,8 @@ fn structure() -> Value {
 
 #[test]
 fn a_sarif_document_has_the_structure_of_its_standard() {
-    let validator = jsonschema::validator_for(&structure()).unwrap();
-    let document = document();
+    let validator = jsonschema::validator_for(&sarif_schema()).unwrap();
+    let document = sarif_document();
     let errors: Vec<_> =
         validator.iter_errors(&document).map(|it| format!("{} {it}", it.instance_path())).collect();
     assert!(errors.is_empty(), "{errors:#?}");
@@ -149,7 +149,7 @@ fn a_sarif_document_has_the_structure_of_its_standard() {
 
 #[test]
 fn sarif_results_have_locations_and_fixes() {
-    let document = document();
+    let document = sarif_document();
     let results = &document["runs"][0]["results"];
     assert_eq!(results.as_array().unwrap().len(), 2);
     insta::assert_snapshot!("sarif-results", serde_json::to_string_pretty(results).unwrap());
@@ -159,7 +159,7 @@ fn sarif_results_have_locations_and_fixes() {
 
 #[test]
 fn github_annotations_match_their_snapshot() {
-    let reading = reading(Profile::HoloDeck, AGENT);
+    let reading = read_text(Profile::HoloDeck, AGENT);
     let outcome = CheckOutcome::Read { text: AGENT, diagnostics: &reading.diagnostics };
     insta::assert_snapshot!("github", render_github(&[CheckedFile::new("an agent.yaml", outcome)]));
 }

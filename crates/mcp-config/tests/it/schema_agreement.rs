@@ -1,7 +1,7 @@
 //! Agreement of the schemas of all profiles with their readers, on generated documents.
 //!
 //! The documents are the valid fixtures and documents that are generated from the schema, each with one
-//! change: a value at a bound of the schema, another type, a missing key, an unknown key more. The reader
+//! change: a value at a bound of the schema, another type, a missing key, an additional unknown key. The reader
 //! accepts exactly what the schema accepts, except for the reasons in `ONLY_THE_READER` and what
 //! `ONLY_THE_SCHEMA` names.
 
@@ -15,9 +15,9 @@ use mcp_host_model::Severity;
 use schema_evolution::{Generator, generate};
 use serde_json::{Map, Value, json};
 
-use crate::reading;
+use crate::read_text;
 
-/// What only the reader refuses: a part of its message, and why the schema cannot say it.
+/// The reasons why only the reader refuses a document: a part of its message, and why the schema cannot express it.
 const ONLY_THE_READER: &[(&str, &str)] = &[
     ("names no known encoding", "the labels of encodings are a long list with aliases"),
     ("is not a valid URL", "a pattern does not parse URLs"),
@@ -77,8 +77,8 @@ fn common_values() -> Vec<Value> {
     ]
 }
 
-/// The values at the bounds of one schema object, by its own keywords.
-fn at_bounds(keywords: &Map<String, Value>, res: &mut Vec<Value>) {
+/// Adds the values at the bounds of a schema object, by its own keywords.
+fn collect_bounds(keywords: &Map<String, Value>, res: &mut Vec<Value>) {
     let number = |name: &str| keywords.get(name).and_then(Value::as_f64);
     for name in ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"] {
         for step in number(name).into_iter().flat_map(|it| [it - 1.0, it - 0.5, it, it + 0.5, it + 1.0]) {
@@ -121,7 +121,7 @@ struct Vocabulary {
 }
 
 impl Vocabulary {
-    fn of(schema: &Value) -> Vocabulary {
+    fn new(schema: &Value) -> Vocabulary {
         let mut res = Vocabulary::default();
         res.collect(schema, schema, None, 0);
         for values in res.keys.values_mut() {
@@ -137,12 +137,12 @@ impl Vocabulary {
         match node {
             Value::Object(keywords) if depth < 24 => {
                 if let Some(key) = key {
-                    at_bounds(keywords, self.keys.entry(key.to_owned()).or_default());
+                    collect_bounds(keywords, self.keys.entry(key.to_owned()).or_default());
                 }
                 if let (Some(key), Some(name)) = (key, keywords.get("$ref").and_then(Value::as_str)) {
                     // One step, because references may be cycles.
                     let target = root.pointer(name.trim_start_matches('#')).and_then(Value::as_object);
-                    at_bounds(target.unwrap(), self.keys.entry(key.to_owned()).or_default());
+                    collect_bounds(target.unwrap(), self.keys.entry(key.to_owned()).or_default());
                 }
                 for (name, inner) in keywords {
                     match (name.as_str(), inner) {
@@ -171,21 +171,21 @@ impl Vocabulary {
 }
 
 /// A profile with its schema and documents that both sides accept.
-struct Subject {
+struct ProfileSchema {
     profile: Profile,
     validator: Validator,
     vocabulary: Vocabulary,
     documents: Vec<Value>,
 }
 
-impl Subject {
-    fn new(profile: Profile) -> Subject {
+impl ProfileSchema {
+    fn new(profile: Profile) -> ProfileSchema {
         let schema = schema(profile);
         let generator = Generator::new(&schema).unwrap();
         let mut documents = valid_fixtures(profile);
         documents.extend((0..40).filter_map(|seed| generator.document(seed)));
         let validator = jsonschema::validator_for(&schema).unwrap();
-        Subject { profile, validator, vocabulary: Vocabulary::of(&schema), documents }
+        ProfileSchema { profile, validator, vocabulary: Vocabulary::new(&schema), documents }
     }
 
     /// The reasons why only the reader refuses a document; none if both sides agree.
@@ -194,7 +194,7 @@ impl Subject {
     #[track_caller]
     fn check(&self, document: &Value) -> BTreeSet<&'static str> {
         let text = document.to_string();
-        let reading = reading(self.profile, &text);
+        let reading = read_text(self.profile, &text);
         let is_read = !reading.refused && !reading.has_errors();
         let profile = self.profile.as_str();
         match (is_read, self.validator.is_valid(document)) {
@@ -245,7 +245,7 @@ struct Location {
 }
 
 /// All locations, outer ones first.
-fn places(document: &Value) -> Vec<Location> {
+fn locations(document: &Value) -> Vec<Location> {
     let mut res = vec![Location { pointer: String::new(), key: None }];
     let mut next = 0;
     while let Some(Location { pointer, .. }) = res.get(next).cloned() {
@@ -263,66 +263,70 @@ fn places(document: &Value) -> Vec<Location> {
     res
 }
 
-/// The document with another value at a place.
-fn replaced(document: &Value, place: &Location, value: Value) -> Value {
+/// The document with another value at a location.
+fn with_value(document: &Value, location: &Location, value: Value) -> Value {
     let mut res = document.clone();
-    *res.pointer_mut(&place.pointer).unwrap() = value;
+    *res.pointer_mut(&location.pointer).unwrap() = value;
     res
 }
 
-/// The document with one key more in the object at a place; `None` if there is no object, or it has the key.
-fn extended(document: &Value, place: &Location, key: &str, value: Value) -> Option<Value> {
+/// The document with another key in the object at a location; `None` if there is no object, or it has the key.
+fn with_key(document: &Value, location: &Location, key: &str, value: Value) -> Option<Value> {
     let mut res = document.clone();
-    let members = res.pointer_mut(&place.pointer).unwrap().as_object_mut()?;
+    let members = res.pointer_mut(&location.pointer).unwrap().as_object_mut()?;
     members.insert(key.to_owned(), value).is_none().then_some(res)
 }
 
-/// The documents without one of the members or items of a place, and with one of them repeated.
-fn reduced(document: &Value, place: &Location) -> Vec<Value> {
-    match document.pointer(&place.pointer).unwrap() {
+/// The documents without one of the members or items of a location, and with one of them repeated.
+fn without_each(document: &Value, location: &Location) -> Vec<Value> {
+    match document.pointer(&location.pointer).unwrap() {
         Value::Object(members) => {
             let without = |key: &String| {
                 let mut members = members.clone();
                 members.remove(key);
-                replaced(document, place, members.into())
+                with_value(document, location, members.into())
             };
             members.keys().map(without).collect()
         }
         Value::Array(items) => {
             let repeated = items.iter().chain(items.first()).cloned().collect();
-            vec![replaced(document, place, Value::Array(Vec::new())), replaced(document, place, repeated)]
+            vec![
+                with_value(document, location, Value::Array(Vec::new())),
+                with_value(document, location, repeated),
+            ]
         }
         _ => Vec::new(),
     }
 }
 
-/// The number of places at which each value is tried.
-const PLACES: usize = 2;
+/// The maximum number of locations at which each value is tried.
+const MAX_LOCATIONS: usize = 2;
 
-/// Every key with every value at its bounds, at a few places; every key and item left out.
+/// Checks every key with every value at its bounds, at a few locations, and every document without a key or item.
 #[track_caller]
 fn check(profile: Profile) -> BTreeSet<&'static str> {
-    let subject = Subject::new(profile);
+    let subject = ProfileSchema::new(profile);
     let mut reasons = BTreeSet::new();
     let documents: Vec<(&Value, Vec<Location>)> =
-        subject.documents.iter().map(|it| (it, places(it))).collect();
-    let all = || documents.iter().flat_map(|(document, places)| places.iter().map(move |it| (*document, it)));
+        subject.documents.iter().map(|it| (it, locations(it))).collect();
+    let all =
+        || documents.iter().flat_map(|(document, locations)| locations.iter().map(move |it| (*document, it)));
     for (key, values) in &subject.vocabulary.keys {
         let own: Vec<_> = all().filter(|it| it.1.key.as_deref() == Some(key)).collect();
-        let step = (own.len() / PLACES).max(1);
-        for (document, place) in own.into_iter().step_by(step).take(PLACES) {
+        let step = (own.len() / MAX_LOCATIONS).max(1);
+        for (document, location) in own.into_iter().step_by(step).take(MAX_LOCATIONS) {
             for value in values {
-                reasons.extend(subject.check(&replaced(document, place, value.clone())));
+                reasons.extend(subject.check(&with_value(document, location, value.clone())));
             }
         }
     }
-    for (document, places) in documents.iter().take(20) {
-        for place in places {
-            for changed in reduced(document, place) {
+    for (document, locations) in documents.iter().take(20) {
+        for location in locations {
+            for changed in without_each(document, location) {
                 reasons.extend(subject.check(&changed));
             }
             for (key, value) in [("unknown-key", json!({ "a": [1] })), ("", json!("x"))] {
-                let changed = extended(document, place, key, value);
+                let changed = with_key(document, location, key, value);
                 reasons.extend(changed.iter().flat_map(|it| subject.check(it)));
             }
         }

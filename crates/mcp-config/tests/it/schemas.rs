@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mcp_host_config::holodeck::{CommandType, McpToolConfig, TransportType};
 use mcp_host_config::{Profile, schema};
 
-use crate::{found, reading};
+use crate::{diagnostic_lines, read_text};
 
 #[test]
 fn schemas_match_their_snapshots() {
@@ -39,8 +39,8 @@ fn serialized_tool_configs_are_read_without_diagnostics() {
     remote.transport = TransportType::WebSocket;
     remote.url = Some("wss://acme.example/".into());
     let text = serde_json::to_string(&serde_json::json!({ "tools": [local, remote] })).unwrap();
-    let reading = reading(Profile::HoloDeck, &text);
-    assert_eq!(found(&reading), "");
+    let reading = read_text(Profile::HoloDeck, &text);
+    assert_eq!(diagnostic_lines(&reading), "");
     assert_eq!(reading.servers.len(), 2);
     let back: serde_json::Value = serde_json::from_str(&text).unwrap();
     let back: McpToolConfig = serde_json::from_value(back["tools"][0].clone()).unwrap();

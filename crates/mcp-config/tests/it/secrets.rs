@@ -122,45 +122,47 @@ const SESSION: &str = r#"
 
 #[test]
 fn x_31_secrets_of_editor_files_are_hidden() {
-    check(EDITOR, Profile::McpJson);
+    check_profile(EDITOR, Profile::McpJson);
 }
 
 #[test]
 fn x_31_secrets_of_sessions_are_hidden() {
-    check(SESSION, Profile::AcpV1);
-    check(SESSION, Profile::AcpV2);
+    check_profile(SESSION, Profile::AcpV1);
+    check_profile(SESSION, Profile::AcpV2);
     let reading = read(&Document::new("request", SESSION, Profile::AcpV2));
     assert_eq!(reading.entries.iter().filter(|it| it.extension.is_some()).count(), 2);
-    unspoken(&format!("{reading:?}"));
+    check_no_secret(&format!("{reading:?}"));
 }
 
+/// Checks all outputs for a text with mistakes.
 #[track_caller]
-fn check(text: &str, profile: Profile) {
+fn check_profile(text: &str, profile: Profile) {
     let name = "config.yaml";
     let reading = read(&Document::new(name, text, profile));
     assert!(reading.has_errors());
-    clean(&reading.diagnostics, name, text);
+    check_outputs(&reading.diagnostics, name, text);
     for server in &reading.servers {
-        unspoken(&format!("{server:?}"));
+        check_no_secret(&format!("{server:?}"));
     }
 }
 
+/// Checks that no output of the diagnostics contains a secret.
 #[track_caller]
-fn clean(diagnostics: &[Diagnostic], name: &str, text: &str) {
-    unspoken(&serde_json::to_string(diagnostics).unwrap());
-    unspoken(&format!("{diagnostics:?}"));
-    unspoken(&render(name, text, diagnostics, Colour::Never));
-    unspoken(&render(name, text, diagnostics, Colour::Always));
+fn check_outputs(diagnostics: &[Diagnostic], name: &str, text: &str) {
+    check_no_secret(&serde_json::to_string(diagnostics).unwrap());
+    check_no_secret(&format!("{diagnostics:?}"));
+    check_no_secret(&render(name, text, diagnostics, Colour::Never));
+    check_no_secret(&render(name, text, diagnostics, Colour::Always));
     let outcome = CheckOutcome::Read { text, diagnostics };
     let checked = [CheckedFile::new(name, outcome)];
-    unspoken(&render_sarif(&SarifTool::new("mcp-host", "1.0.0"), &checked).to_string());
-    unspoken(&render_github(&checked));
+    check_no_secret(&render_sarif(&SarifTool::new("mcp-host", "1.0.0"), &checked).to_string());
+    check_no_secret(&render_github(&checked));
     for fix in diagnostics.iter().filter_map(|it| it.fix.as_ref()) {
-        unspoken(&format!("{fix:?}"));
+        check_no_secret(&format!("{fix:?}"));
     }
     // A diff that removes every line, and one that adds every line.
-    unspoken(&render_diff(name, text, "", Colour::Never));
-    unspoken(&render_diff(name, "", text, Colour::Always));
+    check_no_secret(&render_diff(name, text, "", Colour::Never));
+    check_no_secret(&render_diff(name, "", text, Colour::Always));
     // No line shows a secret when a diagnostic points at it.
     let lines = text.split_inclusive('\n').scan(0, |at, line| {
         let start = *at;
@@ -170,12 +172,12 @@ fn clean(diagnostics: &[Diagnostic], name: &str, text: &str) {
     for span in lines {
         let mut anywhere = diagnostics[0].clone();
         anywhere.span = span;
-        unspoken(&render(name, text, &[anywhere], Colour::Never));
+        check_no_secret(&render(name, text, &[anywhere], Colour::Never));
     }
 }
 
 #[track_caller]
-fn unspoken(text: &str) {
+fn check_no_secret(text: &str) {
     // These may be printed: they are keys and the names of an anchor and an alias, not values.
     let text = text.replace("SECRET03", "").replace("SECRET28", "").replace("SECRET_A", "");
     if let Some(at) = text.find("SECRET") {
@@ -185,13 +187,13 @@ fn unspoken(text: &str) {
 
 #[test]
 fn hd_061_hd_sc5_secrets_of_agents_are_hidden() {
-    check(AGENT, Profile::HoloDeck);
-    check(AGENT, Profile::HoloDeck07);
+    check_profile(AGENT, Profile::HoloDeck);
+    check_profile(AGENT, Profile::HoloDeck07);
 }
 
 #[test]
 fn x_31_secrets_of_workspaces_are_hidden() {
-    check(WORKSPACE, Profile::Dominds);
+    check_profile(WORKSPACE, Profile::Dominds);
 }
 
 #[test]
@@ -210,7 +212,7 @@ fn secrets_of_unparsable_files_are_hidden() {
     ] {
         for &profile in Profile::ALL {
             let reading = read(&Document::new("x", text, profile));
-            clean(&reading.diagnostics, "x", text);
+            check_outputs(&reading.diagnostics, "x", text);
         }
     }
 }
@@ -223,14 +225,14 @@ fn x_31_secrets_are_hidden_in_diffs() {
         let document = Document::new("config.yaml", &text, profile);
         let fixed = fix_all(&document, Applicability::Suggested);
         assert!(!fixed.fixed.is_empty());
-        unspoken(&render_diff("config.yaml", &text, &fixed.text, Colour::Never));
+        check_no_secret(&render_diff("config.yaml", &text, &fixed.text, Colour::Never));
         for entry in read(&document).entries {
             let results: [Result<String, EditError>; 2] =
                 [remove_server(&document, &entry.name), set_enabled(&document, &entry.name, Switch::Off)];
             for result in results {
                 match result {
-                    Ok(after) => unspoken(&render_diff("config.yaml", &text, &after, Colour::Never)),
-                    Err(error) => unspoken(&format!("{error} {error:?}")),
+                    Ok(after) => check_no_secret(&render_diff("config.yaml", &text, &after, Colour::Never)),
+                    Err(error) => check_no_secret(&format!("{error} {error:?}")),
                 }
             }
         }
@@ -246,7 +248,7 @@ tools:
      encoding: '${HOST}', envFile: '${HOST}'}
 ";
     let reading = read(&Document::new("agent.yaml", text, Profile::HoloDeck));
-    assert_eq!(crate::found(&reading), "");
+    assert_eq!(crate::diagnostic_lines(&reading), "");
     let variable = |name: &str| match name {
         "HOST" => Some("SECRET.example".to_owned()),
         "BAD" => Some("SECRET\r\nX: y".to_owned()),
@@ -259,8 +261,8 @@ tools:
     for server in &reading.servers {
         for error in resolve(server, &context).unwrap_err() {
             errors += 1;
-            unspoken(&format!("{error} {error:?}"));
-            clean(&[reading.diagnose(&error)], "agent.yaml", text);
+            check_no_secret(&format!("{error} {error:?}"));
+            check_outputs(&[reading.diagnose(&error)], "agent.yaml", text);
         }
     }
     assert_eq!(errors, 5);

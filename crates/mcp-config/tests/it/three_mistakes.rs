@@ -2,7 +2,7 @@
 
 use mcp_host_config::{Colour, Profile, Reading, render};
 
-use crate::{found, reading};
+use crate::{diagnostic_lines, read_text};
 
 const WORKSPACE: &str = "\
 version: 1
@@ -40,17 +40,17 @@ tools:
     command: npx
 ";
 
-fn accepted(reading: &Reading) -> Vec<(&str, bool)> {
+fn accepted_entries(reading: &Reading) -> Vec<(&str, bool)> {
     reading.entries.iter().map(|it| (it.name.as_str(), it.accepted)).collect()
 }
 
 #[test]
 fn dominds_accepts_the_server_without_errors() {
-    let reading = reading(Profile::Dominds, WORKSPACE);
-    assert_eq!(accepted(&reading), [("files", false), ("web", false), ("good", true)]);
+    let reading = read_text(Profile::Dominds, WORKSPACE);
+    assert_eq!(accepted_entries(&reading), [("files", false), ("web", false), ("good", true)]);
     assert!(!reading.refused);
     assert_eq!(reading.servers.len(), 1);
-    insta::assert_snapshot!(found(&reading), @"
+    insta::assert_snapshot!(diagnostic_lines(&reading), @"
     error 5:14 /servers/files/command ValidationError: Invalid mcp.yaml: servers.files.command must be a non-empty \
     string
     error 6:11 /servers/files/args ValidationError: Invalid mcp.yaml: servers.files.args must be string[]
@@ -61,10 +61,10 @@ fn dominds_accepts_the_server_without_errors() {
 
 #[test]
 fn holodeck_refuses_the_file() {
-    let reading = reading(Profile::HoloDeck, AGENT);
-    assert_eq!(accepted(&reading), [("files", false), ("web", false), ("good", false)]);
+    let reading = read_text(Profile::HoloDeck, AGENT);
+    assert_eq!(accepted_entries(&reading), [("files", false), ("web", false), ("good", false)]);
     assert!(reading.refused);
-    insta::assert_snapshot!(found(&reading), @"
+    insta::assert_snapshot!(diagnostic_lines(&reading), @"
     error 6:14 /tools/0/command MCPConfigError: Invalid command 'bash'. Supported commands: npx, uvx, docker
     error 7:11 /tools/0/args ValidationError: 'args' must be a list, not text
     error 13:10 /tools/1/url MCPConfigError: 'url' must use https:// (or http:// for localhost)
@@ -73,19 +73,19 @@ fn holodeck_refuses_the_file() {
 
 #[test]
 fn rendered_diagnostics_have_line_and_help() {
-    let reading = reading(Profile::HoloDeck, AGENT);
+    let reading = read_text(Profile::HoloDeck, AGENT);
     insta::assert_snapshot!("text", render("agent.yaml", AGENT, &reading.diagnostics, Colour::Never));
 }
 
 #[test]
 fn serialized_diagnostics_have_position_and_help() {
-    let reading = reading(Profile::HoloDeck, AGENT);
+    let reading = read_text(Profile::HoloDeck, AGENT);
     insta::assert_json_snapshot!("json", reading.diagnostics);
 }
 
 #[test]
 fn coloured_output_has_the_same_text() {
-    let reading = reading(Profile::HoloDeck, AGENT);
+    let reading = read_text(Profile::HoloDeck, AGENT);
     let coloured = render("agent.yaml", AGENT, &reading.diagnostics, Colour::Always);
     assert!(coloured.contains("\u{1b}["));
     let mut plain = String::new();

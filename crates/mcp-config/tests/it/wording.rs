@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use mcp_host_config::{Code, Colour, Profile, ResolveContext, render, resolve};
 
-use crate::reading;
+use crate::read_text;
 
 /// At least one text for each code: profile, label, text.
-const ROWS: &[(Profile, &str, &str)] = &[
+const DIAGNOSTIC_TEXTS: &[(Profile, &str, &str)] = &[
     (Profile::Dominds, "syntax-tab", "version: 1\nservers:\n\ta: 1\n"),
     (Profile::Dominds, "syntax-quote", "version: 1\nservers:\n  a: \"x\n"),
     (Profile::Dominds, "syntax-bracket", "version: 1\nservers: {a: [x\n"),
@@ -403,17 +403,17 @@ fn every_diagnostic_matches_its_snapshot() {
         Err("there is no such file".to_owned())
     });
     let mut codes = BTreeSet::new();
-    for (profile, label, text) in ROWS {
-        let reading = reading(*profile, text);
+    for (profile, label, text) in DIAGNOSTIC_TEXTS {
+        let reading = read_text(*profile, text);
         let mut diagnostics = reading.diagnostics.clone();
         for server in reading.servers.iter().filter(|_| !reading.refused) {
             let errors = resolve(server, &context).err().into_iter().flatten();
             diagnostics.extend(errors.map(|it| reading.diagnose(&it)));
         }
         codes.extend(diagnostics.iter().map(|it| it.code));
-        assert!(diagnostics.iter().all(|it| it.help.is_some()), "{label}: somebody is left without help");
+        assert!(diagnostics.iter().all(|it| it.help.is_some()), "{label}: a diagnostic has no help");
         insta::assert_snapshot!(*label, render("config.yaml", text, &diagnostics, Colour::Never));
     }
-    let unseen: Vec<_> = Code::ALL.iter().filter(|it| !codes.contains(it)).collect();
-    assert!(unseen.is_empty(), "no row shows {unseen:?}");
+    let unshown: Vec<_> = Code::ALL.iter().filter(|it| !codes.contains(it)).collect();
+    assert!(unshown.is_empty(), "no row shows {unshown:?}");
 }
