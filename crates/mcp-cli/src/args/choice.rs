@@ -8,8 +8,8 @@ use schema_evolution::Use;
 /// The values of an option: name, help and value. A value without help is accepted and not listed.
 pub(super) type Choices<T> = &'static [(&'static str, &'static str, T)];
 
-/// Parses one of `choices`.
-pub(super) fn choice<T: Copy + Send + Sync>(choices: Choices<T>) -> impl TypedValueParser<Value = T> {
+/// Returns a parser that accepts the names of `choices`.
+pub(super) fn choice_parser<T: Copy + Send + Sync>(choices: Choices<T>) -> impl TypedValueParser<Value = T> {
     let names =
         choices.iter().map(|(name, help, _)| PossibleValue::new(*name).help(*help).hide(help.is_empty()));
     PossibleValuesParser::new(names).map(|name| {
@@ -45,7 +45,7 @@ pub(super) const SCHEMAS: Choices<Profile> = &[
     ("mcp-json", "The mcp.json of an editor or agent", Profile::McpJson),
 ];
 
-/// The programs that a comparison of schemas is for.
+/// The kinds of programs that a comparison of two schemas protects.
 pub(super) const USES: Choices<Use> = &[
     ("reader", "A program that reads documents which others wrote by the old schema", Use::Reader),
     ("writer", "A program that writes documents by the new schema, for readers of the old one", Use::Writer),

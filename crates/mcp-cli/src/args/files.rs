@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use mcp_host_config::{Applicability, FieldChange, Profile, UrlTransportKind};
 
-use crate::args::choice::{Choices, PROFILES, choice};
+use crate::args::choice::{Choices, PROFILES, choice_parser};
 
 /// Which mistakes are fixed.
 const FIX_LEVELS: Choices<Applicability> = &[
@@ -26,7 +26,7 @@ pub(crate) struct CheckArgs {
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Fix mistakes that have a certain correction, and show the changes; =all also applies suggestions
-    #[arg(long, value_name = "LEVEL", value_parser = choice(FIX_LEVELS), num_args = 0..=1, require_equals = true,
+    #[arg(long, value_name = "LEVEL", value_parser = choice_parser(FIX_LEVELS), num_args = 0..=1, require_equals = true,
         default_missing_value = "sure")]
     pub(crate) fix: Option<Applicability>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct ConvertArgs {
     /// Configuration file or folder
     pub(crate) file: PathBuf,
     /// Dialect to write
-    #[arg(long, value_parser = choice(PROFILES), value_name = "DIALECT")]
+    #[arg(long, value_parser = choice_parser(PROFILES), value_name = "DIALECT")]
     pub(crate) to: Profile,
     /// New file for the result [default: standard output]
     #[arg(long, short, value_name = "FILE")]
@@ -115,7 +115,7 @@ pub(crate) struct AddArgs {
     #[arg(long)]
     pub(crate) url: Option<String>,
     /// Transport of the URL [default: by its scheme]
-    #[arg(long, value_parser = choice(URL_TRANSPORTS), requires = "url")]
+    #[arg(long, value_parser = choice_parser(URL_TRANSPORTS), requires = "url")]
     pub(crate) transport: Option<UrlTransportKind>,
     /// Header of every request; `${NAME}` in the value is replaced when the server starts
     #[arg(long, value_name = "NAME=VALUE", requires = "url")]

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use mcp_host_config::Profile;
 use mcp_host_model::Dialect;
 
-use crate::args::choice::{Choices, DIALECTS, PROFILES, choice};
+use crate::args::choice::{Choices, DIALECTS, PROFILES, choice_parser};
 use crate::output::console::Verbosity;
 
 const COLORS: Choices<ColorChoice> = &[
@@ -21,10 +21,10 @@ const COLORS: Choices<ColorChoice> = &[
 #[command(next_help_heading = "Options of all commands")]
 pub(crate) struct GlobalArgs {
     /// Dialect of the files [default: detected from file name and content]
-    #[arg(long, global = true, value_parser = choice(DIALECTS), value_name = "DIALECT")]
+    #[arg(long, global = true, value_parser = choice_parser(DIALECTS), value_name = "DIALECT")]
     dialect: Option<Dialect>,
     /// Rules to read the files by [default: the current rules of the dialect]
-    #[arg(long, global = true, value_parser = choice(PROFILES), value_name = "PROFILE")]
+    #[arg(long, global = true, value_parser = choice_parser(PROFILES), value_name = "PROFILE")]
     profile: Option<Profile>,
     /// Read variables from this file of NAME=value lines, in addition to the environment
     #[arg(long, global = true, value_name = "FILE")]
@@ -45,7 +45,7 @@ pub(crate) struct GlobalArgs {
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
     /// When to use colours; the variable NO_COLOR disables them too
-    #[arg(long, global = true, value_parser = choice(COLORS), value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, value_parser = choice_parser(COLORS), value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
 }
 

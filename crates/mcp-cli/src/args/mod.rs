@@ -14,7 +14,7 @@ use clap_complete::Shell;
 
 pub(crate) use files::{AddArgs, CheckArgs, ConvertArgs, EditArgs, ImportArgs, SetArgs};
 pub(crate) use global::{DialectOptions, Format, FormatName, GlobalArgs, LockPolicyName};
-pub(crate) use schema::{SchemaArgs, Unproven};
+pub(crate) use schema::{SchemaArgs, UnprovenPolicy};
 pub(crate) use servers::{
     CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, ResourcesArgs, ServerArgs, ShellArgs,
     SkillsArgs, TasksArgs, ToolsArgs, WatchArgs,
@@ -133,8 +133,8 @@ pub(crate) enum Command {
 /// The declaration of the command line, with the examples of each command.
 pub(crate) fn command_line() -> clap::Command {
     Arguments::command().mut_subcommands(|command| {
-        let head = format!("{}\n", command.get_name());
-        let examples = COMMAND_EXAMPLES.split("\n\n").find_map(|paragraph| paragraph.strip_prefix(&head));
+        let heading = format!("{}\n", command.get_name());
+        let examples = COMMAND_EXAMPLES.split("\n\n").find_map(|paragraph| paragraph.strip_prefix(&heading));
         match examples {
             Some(examples) => command.after_help(format!("Examples:\n{}", examples.trim_end())),
             None => command,
@@ -174,7 +174,7 @@ mod tests {
                 global.schema_profile(name).map_or_else(|it| it, |it| it.as_str().to_owned())
             }
             Ok(Arguments { command: Command::Schema(args), .. }) => {
-                let unproven = args.unproven();
+                let unproven = args.unproven_policy();
                 format!("{:?} {} {:?}", args.compare.unwrap_or_default(), args.usage, unproven)
             }
             Ok(Arguments { global, command: _ }) => global.dialect_options().map_or_else(
@@ -214,8 +214,8 @@ mod tests {
 
     #[test]
     fn comparison_is_for_a_reader_by_default() {
-        check("schema --compare a -", r#"["a", "-"] reader Refused"#);
-        check("schema --compare a b --for writer --allow-unproven", r#"["a", "b"] writer Allowed"#);
+        check("schema --compare a -", r#"["a", "-"] reader Refuse"#);
+        check("schema --compare a b --for writer --allow-unproven", r#"["a", "b"] writer Allow"#);
     }
 
     #[test]

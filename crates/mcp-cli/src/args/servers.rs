@@ -6,7 +6,7 @@ use clap::Args;
 use mcp_host_runtime::Provider;
 use url::Url;
 
-use crate::args::choice::{Choices, choice};
+use crate::args::choice::{Choices, choice_parser};
 
 /// The APIs that `tools --for` supports.
 const PROVIDERS: Choices<Provider> = &[
@@ -69,7 +69,7 @@ pub(crate) struct ToolsArgs {
     #[arg(long, conflicts_with = "schema")]
     pub(crate) tree: bool,
     /// Adapt the tools to a model provider's API; with --format json, print the `tools` array of a request
-    #[arg(long = "for", value_parser = choice(PROVIDERS), value_name = "PROVIDER",
+    #[arg(long = "for", value_parser = choice_parser(PROVIDERS), value_name = "PROVIDER",
         conflicts_with_all = ["schema", "tree"])]
     pub(crate) provider: Option<Provider>,
 }

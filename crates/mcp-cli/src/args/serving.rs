@@ -9,7 +9,7 @@ use mcp_host_gateway::Rate;
 use mcp_host_model::RawJson;
 use mcp_host_transport::Eras;
 
-use crate::args::choice::{Choices, choice};
+use crate::args::choice::{Choices, choice_parser};
 use crate::output::log::{LogFormatName, LogLevelName};
 
 /// The eras of the protocol.
@@ -29,7 +29,7 @@ pub(crate) struct ServeArgs {
     pub(crate) stdio: bool,
     /// Serve over HTTP at this address, such as 127.0.0.1:8807; port 0 takes any free port. The path is /mcp, or
     /// /mcp/SERVER for one server
-    #[arg(long, value_name = "ADDR", value_parser = address)]
+    #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     pub(crate) http: Option<SocketAddr>,
     /// Serve only this server
     #[arg(long, value_name = "SERVER")]
@@ -38,7 +38,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, requires = "only")]
     pub(crate) raw_names: bool,
     /// Use only this era of the protocol with the servers, for servers that support one era better
-    #[arg(long, value_parser = choice(ERAS), value_name = "ERA")]
+    #[arg(long, value_parser = choice_parser(ERAS), value_name = "ERA")]
     pub(crate) era: Option<Eras>,
     /// File of bearer tokens, one per line, each with its scope: TOKEN [name=NAME] [servers=a,b*] [tools=…] [prompts=…]
     /// [resources=…]. Changes of the file apply at once; a removed token's sessions end. Without tokens, all
@@ -86,11 +86,11 @@ pub(crate) struct ServeArgs {
     pub(crate) drain: Option<u64>,
     /// List at most this many tools to a client: the first ones in the order of the configuration. The others cannot be
     /// called; the log and mcp-host://problems name them
-    #[arg(long, value_name = "NUMBER", value_parser = limit)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_limit)]
     pub(crate) max_tools: Option<usize>,
     /// List only tools whose definitions have at most this many tokens together, as `mcp-host tools`
     /// estimates them. One that does not fit is left out, later ones may fit
-    #[arg(long, value_name = "NUMBER", value_parser = limit)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_limit)]
     pub(crate) max_tool_tokens: Option<usize>,
     /// Limit the calls of each token, such as 10/s or 300/min; as many may be made at once. Without tokens, all clients
     /// share the limit
@@ -144,7 +144,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) server: Option<String>,
     /// Serve over HTTP at this loopback address instead of standard input and output, such as 127.0.0.1:8808; port 0
     /// takes any free port. The path is /mcp
-    #[arg(long, value_name = "ADDR", value_parser = address)]
+    #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     pub(crate) http: Option<SocketAddr>,
 }
 
@@ -153,7 +153,7 @@ pub(crate) struct ReplayArgs {
 pub(crate) struct DemoServerArgs {
     /// Serve over HTTP at this loopback address instead of standard input and output, such as 127.0.0.1:8808; port 0
     /// takes any free port. The path is /mcp, /sse for clients of the older SSE transport, and /ws for WebSocket
-    #[arg(long, value_name = "ADDR", value_parser = address)]
+    #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     pub(crate) http: Option<SocketAddr>,
 }
 
@@ -162,26 +162,26 @@ pub(crate) struct DemoServerArgs {
 pub(crate) struct AcpCheckArgs {
     /// MCP capabilities that the agent declares: {"http": true} in version 1, {"stdio": {}} in version 2; or the
     /// agent's whole response to `initialize`
-    #[arg(long, value_name = "JSON", value_parser = acp_capabilities)]
+    #[arg(long, value_name = "JSON", value_parser = parse_acp_capabilities)]
     pub(crate) capabilities: RawJson,
     /// Version of ACP: 1 or 2; default: that of the response to `initialize`, else 1
-    #[arg(long, value_name = "NUMBER", value_parser = acp_version)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_acp_version)]
     pub(crate) protocol: Option<AcpVersion>,
 }
 
 /// Parses a limit, which is at least 1.
-fn limit(text: &str) -> Result<usize, String> {
+fn parse_limit(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|limit| *limit > 0).ok_or_else(|| "a limit is a number from 1".to_owned())
 }
 
-fn acp_version(text: &str) -> Result<AcpVersion, String> {
+fn parse_acp_version(text: &str) -> Result<AcpVersion, String> {
     let version = text.parse().ok().and_then(AcpVersion::from_number);
     version.ok_or_else(|| "the versions are 1 and 2".to_owned())
 }
 
 /// Parses capabilities. A version that is not known, and an error response, are errors.
-fn acp_capabilities(text: &str) -> Result<RawJson, String> {
-    let json = json_object(text)?;
+fn parse_acp_capabilities(text: &str) -> Result<RawJson, String> {
+    let json = parse_json_object(text)?;
     let unknown = |number| format!("this agent speaks version {number} of ACP; the versions are 1 and 2");
     match AcpVersion::negotiated_number(&json) {
         Some(number) if AcpVersion::from_number(number).is_none() => Err(unknown(number)),
@@ -190,12 +190,12 @@ fn acp_capabilities(text: &str) -> Result<RawJson, String> {
 }
 
 /// Parses a JSON object. The error does not repeat the text.
-fn json_object(text: &str) -> Result<RawJson, String> {
+fn parse_json_object(text: &str) -> Result<RawJson, String> {
     let json = RawJson::parse(text.to_owned().into()).map_err(|error| format!("not valid JSON: {error}"))?;
     if json.is_object() { Ok(json) } else { Err("not a JSON object".to_owned()) }
 }
 
 /// Parses an address to listen on.
-fn address(text: &str) -> Result<SocketAddr, String> {
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "write an address and a port, such as 127.0.0.1:8807".to_owned())
 }

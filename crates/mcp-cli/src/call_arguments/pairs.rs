@@ -26,6 +26,7 @@ pub(crate) struct Pair {
     value: PairValue,
 }
 
+/// The value of a pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PairValue {
     /// Text, converted by the type in the schema.
@@ -59,14 +60,14 @@ pub(super) fn pairs_to_object(pairs: &[Pair], schema: Option<&RawJson>) -> Resul
             None => members.push((name, vec![value])),
         }
     }
-    let mut res = String::from("{");
-    for (at, (name, values)) in members.iter().enumerate() {
+    let mut object = String::from("{");
+    for (index, (name, values)) in members.iter().enumerate() {
         let value = argument_value(&root, name, values)?;
-        let comma = if at == 0 { "" } else { "," };
-        res.push_str(&format!("{comma}{}:{value}", quoted(name)));
+        let comma = if index == 0 { "" } else { "," };
+        object.push_str(&format!("{comma}{}:{value}", json_string(name)));
     }
-    res.push('}');
-    Ok(RawJson::parse(res.into()).expect("quoted names and JSON values form an object"))
+    object.push('}');
+    Ok(RawJson::parse(object.into()).expect("quoted names and JSON values form an object"))
 }
 
 /// Converts the pairs to a JSON object of strings, as prompts expect. Of two pairs with the same name, the
@@ -81,10 +82,10 @@ pub(crate) fn pairs_to_strings(pairs: &[Pair]) -> RawJson {
 
 /// The value of one argument as JSON. A name that is given several times becomes an array.
 fn argument_value(root: &Value, name: &str, values: &[&PairValue]) -> Result<String, ArgumentError> {
-    let nothing = Value::Null;
+    let any_schema = Value::Null;
     let top = resolve_ref(root, root);
-    let property = top.get("properties").and_then(|it| it.get(name)).unwrap_or(&nothing);
-    let types = SchemaTypes::of(root, property, 1);
+    let property = top.get("properties").and_then(|it| it.get(name)).unwrap_or(&any_schema);
+    let types = SchemaTypes::from_schema(root, property, 1);
     match values {
         [PairValue::Json(json)] => Ok(json.clone()),
         [PairValue::Text(text)] if !types.is_array_only() || text.trim_start().starts_with('[') => {
@@ -92,7 +93,7 @@ fn argument_value(root: &Value, name: &str, values: &[&PairValue]) -> Result<Str
         }
         values if types.is_array_only() || values.len() > 1 && types.0.contains("array") => {
             let types = item_schema(root, property)
-                .map_or_else(SchemaTypes::default, |schema| SchemaTypes::of(root, schema, 1));
+                .map_or_else(SchemaTypes::default, |schema| SchemaTypes::from_schema(root, schema, 1));
             let items = values.iter().map(|value| match value {
                 PairValue::Json(json) => Ok(json.clone()),
                 PairValue::Text(text) => types.convert(text).ok_or_else(|| type_error(name, text, &types)),
@@ -119,7 +120,7 @@ fn type_error(name: &str, text: &str, types: &SchemaTypes) -> ArgumentError {
     ArgumentError { message, help: HELP }
 }
 
-/// The types of JSON Schema, in the order of a message, with their descriptions.
+/// The types of JSON Schema with their descriptions, in the order in which messages list them.
 const TYPES: [(&str, &str); 7] = [
     ("null", "null"),
     ("boolean", "true or false"),
@@ -130,7 +131,7 @@ const TYPES: [(&str, &str); 7] = [
     ("object", "a JSON object"),
 ];
 
-fn type_of(value: &Value) -> &'static str {
+fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
@@ -146,7 +147,8 @@ fn type_of(value: &Value) -> &'static str {
 struct SchemaTypes(BTreeSet<&'static str>);
 
 impl SchemaTypes {
-    fn of(root: &Value, schema: &Value, depth: usize) -> SchemaTypes {
+    /// Reads `schema`, at `depth` levels of alternatives; `root` is the document for its references.
+    fn from_schema(root: &Value, schema: &Value, depth: usize) -> SchemaTypes {
         let schema = resolve_ref(root, schema);
         let known = |name: &Value| TYPES.iter().find(|known| name == known.0).map(|known| known.0);
         let mut res: BTreeSet<&str> = match schema.get("type") {
@@ -156,11 +158,11 @@ impl SchemaTypes {
         if !res.is_empty() || depth > MAX_DEPTH {
             return SchemaTypes(res);
         }
-        res.extend(schema.get("const").map(type_of));
-        res.extend(schema.get("enum").and_then(Value::as_array).into_iter().flatten().map(type_of));
+        res.extend(schema.get("const").map(json_type));
+        res.extend(schema.get("enum").and_then(Value::as_array).into_iter().flatten().map(json_type));
         for key in ["anyOf", "oneOf"] {
             for alternative in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
-                res.extend(SchemaTypes::of(root, alternative, depth + 1).0);
+                res.extend(SchemaTypes::from_schema(root, alternative, depth + 1).0);
             }
         }
         SchemaTypes(res)
@@ -174,17 +176,17 @@ impl SchemaTypes {
     /// The text as JSON; `None` if it has none of the types.
     fn convert(&self, text: &str) -> Option<String> {
         if self.0.contains("string") {
-            return Some(quoted(text));
+            return Some(json_string(text));
         }
         let json = as_json(text);
         if self.0.is_empty() {
-            return Some(json.unwrap_or_else(|| quoted(text)));
+            return Some(json.unwrap_or_else(|| json_string(text)));
         }
         let json = json?;
         let value: Value = serde_json::from_str(&json).ok()?;
         let is_integer =
             || value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|it| it.fract() == 0.0);
-        let is_allowed = self.0.contains(type_of(&value)) || self.0.contains("integer") && is_integer();
+        let is_allowed = self.0.contains(json_type(&value)) || self.0.contains("integer") && is_integer();
         is_allowed.then_some(json)
     }
 
@@ -199,7 +201,7 @@ fn as_json(text: &str) -> Option<String> {
     serde_json::from_str::<&RawValue>(text).ok().map(|it| it.get().to_owned())
 }
 
-fn quoted(text: &str) -> String {
+fn json_string(text: &str) -> String {
     Value::from(text).to_string()
 }
 

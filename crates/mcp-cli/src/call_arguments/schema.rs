@@ -11,7 +11,7 @@ use mcp_host_registry::{Problem, ValidationOutcome, ValidatorCache};
 use mcp_host_runtime::{ActiveProblem, HostSnapshot};
 use serde_json::Value;
 
-use crate::runtime::blocking;
+use crate::runtime::run_blocking;
 
 /// The maximum number of schemas to compile.
 const MAX_SCHEMAS: usize = 2_000;
@@ -40,9 +40,9 @@ pub(crate) fn is_required(schema: &Value, name: &str) -> bool {
 
 /// A schema of a tool that cannot be used.
 pub(crate) struct InvalidSchema {
-    /// The index of the tool.
-    pub(crate) tool: usize,
-    /// Whether it is the schema of the results.
+    /// The index of the tool among those that were checked.
+    pub(crate) tool_index: usize,
+    /// Whether it is the output schema.
     is_output: bool,
     /// A sentence that begins with `its schema`.
     reason: String,
@@ -67,39 +67,36 @@ impl InvalidSchema {
     }
 }
 
-/// The schemas that cannot be compiled.
-pub(crate) fn invalid_schemas<'a>(
-    tools: impl Iterator<Item = &'a Tool>,
-) -> impl Iterator<Item = InvalidSchema> {
+/// Compiles the schemas of the tools and returns those that cannot be compiled.
+pub(crate) fn invalid_schemas<'a>(tools: impl Iterator<Item = &'a Tool>) -> Vec<InvalidSchema> {
     // Any check compiles the schema; its other results do not matter here.
-    let (validators, nothing) = (ValidatorCache::new(), RawJson::empty_object());
-    let unusable = |outcome| match outcome {
-        Ok(ValidationOutcome::Unvalidated(reason)) => Some(reason),
-        Ok(ValidationOutcome::Valid) | Err(()) => None,
-    };
-    tools.take(MAX_SCHEMAS).enumerate().flat_map(move |(index, tool)| {
-        let input = unusable(validators.check_arguments(&tool.input_schema, &nothing).map_err(drop));
-        let output = tool
-            .output_schema
-            .as_ref()
-            .and_then(|schema| unusable(validators.check_result(schema, Some(&nothing)).map_err(drop)));
-        let invalid = move |(is_output, reason): (bool, Option<String>)| {
-            Some(InvalidSchema { tool: index, is_output, reason: reason? })
-        };
-        [(false, input), (true, output)].into_iter().filter_map(invalid)
-    })
+    let (validators, empty) = (ValidatorCache::new(), RawJson::empty_object());
+    let mut invalid = Vec::new();
+    for (tool_index, tool) in tools.take(MAX_SCHEMAS).enumerate() {
+        let checked = validators.check_arguments(&tool.input_schema, &empty);
+        if let Ok(ValidationOutcome::Unvalidated(reason)) = checked {
+            invalid.push(InvalidSchema { tool_index, is_output: false, reason });
+        }
+        if let Some(schema) = &tool.output_schema
+            && let Ok(ValidationOutcome::Unvalidated(reason)) = validators.check_result(schema, Some(&empty))
+        {
+            invalid.push(InvalidSchema { tool_index, is_output: true, reason });
+        }
+    }
+    invalid
 }
 
 /// Adds a problem for each schema of a tool that cannot be compiled, unless the host has reported it.
-pub(crate) async fn with_schema_problems(published: Arc<HostSnapshot>) -> Arc<HostSnapshot> {
-    blocking(move || {
+pub(crate) async fn add_schema_problems(published: Arc<HostSnapshot>) -> Arc<HostSnapshot> {
+    run_blocking(move || {
         let tools = published.catalog.tools();
         let problem = |invalid: InvalidSchema| {
-            let tool = &tools[invalid.tool];
+            let tool = &tools[invalid.tool_index];
             invalid.problem(&tool.server, &tool.tool.name)
         };
         let since = SystemTime::now();
         let found: Vec<ActiveProblem> = invalid_schemas(tools.iter().map(|it| &*it.tool))
+            .into_iter()
             .map(|it| ActiveProblem { problem: problem(it), since })
             .filter(|it| !published.problems.iter().any(|known| known.problem.id == it.problem.id))
             .collect();

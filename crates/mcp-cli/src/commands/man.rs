@@ -9,13 +9,13 @@ use crate::args::command_line;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 
-/// The manual page in roff.
+/// Returns the manual page in roff.
 pub(crate) fn run() -> Result<Report, Failure> {
     let failed = |error| Failure::new(format!("cannot generate the manual page: {error}"));
-    page().map(Report::out).map_err(failed)
+    render_page().map(Report::out).map_err(failed)
 }
 
-fn page() -> std::io::Result<String> {
+fn render_page() -> std::io::Result<String> {
     let mut command = command_line();
     command.build();
     let mut out = Vec::new();
@@ -27,15 +27,15 @@ fn page() -> std::io::Result<String> {
     man.render_options_section(&mut out)?;
     // All commands are on one page, because separate pages would have to be installed one by one.
     for subcommand in command.get_subcommands().filter(|it| it.get_name() != "help") {
-        section(subcommand, &mut out)?;
+        write_section(subcommand, &mut out)?;
     }
     man.render_extra_section(&mut out)?;
     man.render_version_section(&mut out)?;
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// The section of one command, without the global options.
-fn section(command: &Command, out: &mut Vec<u8>) -> std::io::Result<()> {
+/// Writes the section of one command, without the global options.
+fn write_section(command: &Command, out: &mut Vec<u8>) -> std::io::Result<()> {
     let own = command.clone().mut_args(|it| if it.is_global_set() { it.hide(true) } else { it });
     let name = command.get_name();
     let about = command.get_about().map(|it| it.to_string()).unwrap_or_default();

@@ -37,6 +37,7 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
     console.print(&result.unwrap_or_else(|failure| failure.report(&console)))
 }
 
+/// Runs the command. Returns what is left to print, and the exit code.
 fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Report, Failure> {
     let format = match (global.format, &command) {
         (FormatName::Text, _) => Format::Text,
@@ -57,8 +58,8 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         Command::Import(args) => import::run(&context, &args),
         Command::Set(args) => edit::set(&context, args),
         Command::Remove(args) => edit::remove(&context, &args),
-        Command::Enable(args) => edit::switch(&context, &args, Switch::On),
-        Command::Disable(args) => edit::switch(&context, &args, Switch::Off),
+        Command::Enable(args) => edit::set_enabled(&context, &args, Switch::On),
+        Command::Disable(args) => edit::set_enabled(&context, &args, Switch::Off),
         Command::Schema(args) => schema::run(&global, &args),
         Command::AcpCheck(args) => acp_check::run(&args),
         Command::Completions { shell } => completions::run(shell),
@@ -71,41 +72,47 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
                 (None, true, None) => ToolsView::Tree,
                 (None, false, None) => ToolsView::Table,
             };
-            list(&context, &servers, ListTarget::Tools(view, &NameFilter::new(&patterns)))
+            run_list(&context, &servers, ListTarget::Tools(view, &NameFilter::new(&patterns)))
         }
-        Command::Prompts(servers) => list(&context, &servers, ListTarget::Prompts),
+        Command::Prompts(servers) => run_list(&context, &servers, ListTarget::Prompts),
         Command::Resources(ResourcesArgs { servers, read: None, .. }) => {
-            list(&context, &servers, ListTarget::Resources)
+            run_list(&context, &servers, ListTarget::Resources)
         }
         Command::Resources(ResourcesArgs { servers, read: Some(uri), save, overwrite }) => {
             let target = save.map(|path| SaveTarget { path, overwrite });
-            on_runtime(async |signals| read::run(&context, (&servers, &uri), target, signals).await)
+            run_on_runtime(async |signals| read::run(&context, &servers, &uri, target, signals).await)
         }
-        Command::Skills(args) => on_runtime(async |signals| skills::run(&context, &args, signals).await),
-        Command::Explain(args) => on_runtime(async |signals| explain::run(&context, args, signals).await),
-        Command::Call(args) => on_runtime(async |signals| call::run(&context, &args, signals).await),
-        Command::Tasks(args) => on_runtime(async |signals| tasks::run(&context, &args, signals).await),
-        Command::Watch(args) => on_runtime(async |signals| watch::run(&context, args, signals).await),
-        Command::Serve(args) => on_runtime(async |signals| serve::run(&context, args, signals).await),
-        Command::Doctor(args) => on_runtime(async |signals| doctor::run(&context, &args, signals).await),
-        Command::Record(args) => on_runtime(async |signals| record::run(&context, &args, signals).await),
-        Command::Replay(args) => on_runtime(async |signals| replay::run(&context, args, signals).await),
-        Command::Shell(args) => on_runtime(async |signals| shell::run(&context, args, signals).await),
-        Command::Login(args) => on_runtime(async |signals| login::log_in(&context, &args, signals).await),
-        Command::Logout(args) => on_runtime(async |signals| login::log_out(&context, &args, signals).await),
-        Command::Lock(args) => on_runtime(async |signals| lock::run(&context, args, signals).await),
-        Command::DemoServer(args) => on_runtime(async |signals| demo_server::run(args.http, signals).await),
+        Command::Skills(args) => run_on_runtime(async |signals| skills::run(&context, &args, signals).await),
+        Command::Explain(args) => run_on_runtime(async |signals| explain::run(&context, args, signals).await),
+        Command::Call(args) => run_on_runtime(async |signals| call::run(&context, &args, signals).await),
+        Command::Tasks(args) => run_on_runtime(async |signals| tasks::run(&context, &args, signals).await),
+        Command::Watch(args) => run_on_runtime(async |signals| watch::run(&context, args, signals).await),
+        Command::Serve(args) => run_on_runtime(async |signals| serve::run(&context, args, signals).await),
+        Command::Doctor(args) => run_on_runtime(async |signals| doctor::run(&context, &args, signals).await),
+        Command::Record(args) => run_on_runtime(async |signals| record::run(&context, &args, signals).await),
+        Command::Replay(args) => run_on_runtime(async |signals| replay::run(&context, args, signals).await),
+        Command::Shell(args) => run_on_runtime(async |signals| shell::run(&context, args, signals).await),
+        Command::Login(args) => run_on_runtime(async |signals| login::log_in(&context, &args, signals).await),
+        Command::Logout(args) => {
+            run_on_runtime(async |signals| login::log_out(&context, &args, signals).await)
+        }
+        Command::Lock(args) => run_on_runtime(async |signals| lock::run(&context, args, signals).await),
+        Command::DemoServer(args) => {
+            run_on_runtime(async |signals| demo_server::run(args.http, signals).await)
+        }
     }
 }
 
-fn list(context: &Context, servers: &ServerArgs, target: ListTarget<'_>) -> Result<Report, Failure> {
-    on_runtime(async |signals| list::run(context, servers, target, signals).await)
+fn run_list(context: &Context, servers: &ServerArgs, target: ListTarget<'_>) -> Result<Report, Failure> {
+    run_on_runtime(async |signals| list::run(context, servers, target, signals).await)
 }
 
 /// Runs an async command. On return, the runtime and all its tasks and child processes are dropped.
-fn on_runtime(command: impl AsyncFnOnce(&mut Signals) -> Result<Exit, Failure>) -> Result<Report, Failure> {
-    let failed = |error: std::io::Error| Failure::new(format!("cannot start the runtime: {error}"));
-    let runtime = Runtime::start().map_err(failed)?;
-    let exit = runtime.block_on(async { command(&mut Signals::install().map_err(failed)?).await })?;
+fn run_on_runtime(
+    command: impl AsyncFnOnce(&mut Signals) -> Result<Exit, Failure>,
+) -> Result<Report, Failure> {
+    let start_failure = |error: std::io::Error| Failure::new(format!("cannot start the runtime: {error}"));
+    let runtime = Runtime::start().map_err(start_failure)?;
+    let exit = runtime.block_on(async { command(&mut Signals::install().map_err(start_failure)?).await })?;
     Ok(Report { exit, ..Report::default() })
 }

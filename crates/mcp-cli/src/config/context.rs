@@ -11,12 +11,12 @@ use crate::config::lock_mode::LockMode;
 use crate::output::console::{Console, Report, WriteOutcome};
 use crate::output::failure::Failure;
 use crate::output::progress::{ProgressDisplay, ProgressMode};
-use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
+use crate::runtime::run_blocking;
 use crate::runtime::signals::Signal;
 
 /// How long the output may take after a signal.
-const INTERRUPTED_PRINT: Duration = Duration::from_secs(1);
+const INTERRUPTED_PRINT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Settings that every command receives.
 #[derive(Debug, Clone)]
@@ -55,13 +55,13 @@ impl Context {
     /// Prints a report and returns its exit code. A reader that does not read blocks only a separate thread.
     pub(crate) async fn print(&self, report: Report) -> Exit {
         let console = self.console;
-        blocking(move || console.print(&report)).await
+        run_blocking(move || console.print(&report)).await
     }
 
     /// Prints what is known when a signal ended the command, and returns the exit code of the signal. The
     /// time is bounded, because a second signal must not wait for a reader of the output.
     pub(crate) async fn print_interrupted(&self, report: Report, signal: Signal) -> Exit {
-        let _ = timeout(INTERRUPTED_PRINT, self.print(report)).await;
+        let _ = timeout(INTERRUPTED_PRINT_TIMEOUT, self.print(report)).await;
         Exit::Signal(signal)
     }
 
@@ -71,7 +71,7 @@ impl Context {
             return WriteOutcome::Complete;
         }
         let (console, progress) = (self.console, progress.clone());
-        blocking(move || progress.suspend(|| console.write(&text))).await
+        run_blocking(move || progress.suspend(|| console.write(&text))).await
     }
 
     /// Prints a report or a failure, and returns its exit code.
@@ -80,7 +80,7 @@ impl Context {
     }
 
     /// Prints a failure and returns its exit code.
-    pub(crate) async fn fail(&self, failure: Failure) -> Exit {
+    pub(crate) async fn print_failure(&self, failure: Failure) -> Exit {
         self.print(failure.report(&self.console)).await
     }
 

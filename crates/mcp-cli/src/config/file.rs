@@ -11,7 +11,7 @@ use crate::config::file_error::ConfigFileError;
 use crate::config::locate::{ConfigPath, locate_config};
 use crate::output::console::{Report, Verbosity};
 use crate::output::error_chain;
-use crate::runtime::blocking;
+use crate::runtime::run_blocking;
 
 /// A configuration file that was read, with or without errors in it.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct ConfigFile {
     pub(crate) loaded: LoadedConfig,
     /// The path.
     pub(crate) path: PathBuf,
-    /// Whether the path was found by search rather than named.
+    /// Whether the file was found by search.
     is_discovered: bool,
     context: Context,
 }
@@ -32,7 +32,7 @@ pub(crate) fn open(path: &Path, context: &Context) -> Result<ConfigFile, ConfigF
         locate_config(path).map_err(|message| file_error(message, None))?;
     match load(&context.load_request(file.clone())) {
         Ok(loaded) => Ok(ConfigFile { loaded, path: file, is_discovered, context: context.clone() }),
-        Err(error) => Err(file_error(error_chain(&error), help(&error))),
+        Err(error) => Err(file_error(error_chain(&error), load_error_help(&error))),
     }
 }
 
@@ -40,7 +40,7 @@ impl Context {
     /// Reads the configuration that `path` selects.
     pub(crate) async fn open(&self, path: &Path) -> Result<ConfigFile, ConfigFileError> {
         let (context, path) = (self.clone(), path.to_owned());
-        blocking(move || open(&path, &context)).await
+        run_blocking(move || open(&path, &context)).await
     }
 
     /// Reads the configuration that `path` selects, or the nearest one, and prints its diagnostics.
@@ -52,7 +52,7 @@ impl Context {
     }
 }
 
-fn help(error: &LoadError) -> Option<String> {
+fn load_error_help(error: &LoadError) -> Option<String> {
     match error {
         LoadError::UnknownDialect { .. } => Some(
             "add `--dialect holodeck`, `--dialect dominds`, `--dialect mcp-json` or `--dialect acp`"
@@ -83,7 +83,7 @@ impl ConfigFile {
         entry.accepted && !refused && !desired.failed.iter().any(|it| it.id == entry.name)
     }
 
-    /// The text with its name and profile.
+    /// The text with its path and profile.
     pub(crate) fn document(&self) -> Document<'_> {
         let LoadedConfig { path, text, profile, .. } = &self.loaded;
         Document::new(path, text, *profile)
@@ -98,7 +98,7 @@ impl ConfigFile {
             .map_or_else(String::new, |it| context.console.note(&it))
     }
 
-    /// A note with the names of disabled servers. Empty for those that a diagnostic is about.
+    /// A note with the names of disabled servers, without those that a diagnostic is about. Empty if there are none.
     pub(crate) fn disabled_note(&self) -> String {
         let LoadedConfig { path, reading, diagnostics, .. } = &self.loaded;
         let is_reported = |name: &str| diagnostics.iter().any(|it| it.server.as_deref() == Some(name));

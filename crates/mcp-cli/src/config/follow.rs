@@ -47,14 +47,14 @@ impl FollowedConfig {
 
 /// Follows files, and prints a note for each whose profile was detected.
 pub(crate) async fn follow(context: &Context, host: &Host, request: FollowRequest) -> FollowHandle {
-    let following = host.follow(request).await;
-    for note in profile_notes(context, &following) {
+    let follow_handle = host.follow(request).await;
+    for note in profile_notes(context, &follow_handle) {
         context.print(Report::err(context.console.note(&note))).await;
     }
-    following
+    follow_handle
 }
 
 /// A note for each file whose profile was detected.
-pub(crate) fn profile_notes(context: &Context, following: &FollowHandle) -> Vec<String> {
-    following.profiles().iter().filter_map(|it| profile_note(context, &it.path, it.profile)).collect()
+pub(crate) fn profile_notes(context: &Context, follow_handle: &FollowHandle) -> Vec<String> {
+    follow_handle.profiles().iter().filter_map(|it| profile_note(context, &it.path, it.profile)).collect()
 }

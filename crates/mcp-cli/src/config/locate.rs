@@ -15,6 +15,8 @@ use nix::unistd::geteuid;
 /// How many folders are searched, from the current one upwards.
 const MAX_FOLDERS: usize = 64;
 
+/// The permission bits that let others than the owner write.
+const GROUP_OR_OTHERS_WRITE: u32 = 0o022;
 /// The configuration files that a folder may contain, in order of preference.
 pub(crate) const CONFIG_PATHS: [&str; 8] = [
     ".minds/mcp.yaml",
@@ -32,7 +34,7 @@ pub(crate) const CONFIG_PATHS: [&str; 8] = [
 pub(crate) struct ConfigPath {
     /// The path.
     pub(crate) path: PathBuf,
-    /// Whether the path was found by search. Then a note with the path is printed.
+    /// Whether the file was found by search. If so, a note with its path is printed.
     pub(crate) is_discovered: bool,
 }
 
@@ -42,7 +44,7 @@ pub(crate) fn locate_config(path: &Path) -> Result<ConfigPath, String> {
     if path.as_os_str().is_empty() {
         let here =
             env::current_dir().map_err(|error| format!("cannot determine the current folder: {error}"))?;
-        return nearest(&here, env::home_dir().as_deref(), &|it, folder| {
+        return find_nearest(&here, env::home_dir().as_deref(), &|it, folder| {
             it.is_file() && (folder == here || is_trusted(it, folder))
         });
     }
@@ -50,13 +52,14 @@ pub(crate) fn locate_config(path: &Path) -> Result<ConfigPath, String> {
         return Ok(ConfigPath { path: "/dev/stdin".into(), is_discovered: false });
     }
     if path.is_dir() {
-        in_folder(path, &|it| it.is_file())
+        find_in_folder(path, &|it| it.is_file())
     } else {
         Ok(ConfigPath { path: path.into(), is_discovered: false })
     }
 }
 
-fn in_folder(folder: &Path, is_file: &dyn Fn(&Path) -> bool) -> Result<ConfigPath, String> {
+/// Finds the preferred configuration file of a folder.
+fn find_in_folder(folder: &Path, is_file: &dyn Fn(&Path) -> bool) -> Result<ConfigPath, String> {
     // Without this, the path would begin with `./`.
     let base = if folder == Path::new(".") { Path::new("") } else { folder };
     match CONFIG_PATHS.iter().map(|it| base.join(it)).find(|it| is_file(it)) {
@@ -65,8 +68,9 @@ fn in_folder(folder: &Path, is_file: &dyn Fn(&Path) -> bool) -> Result<ConfigPat
     }
 }
 
-/// Searches `here` and its parents, up to `home`.
-fn nearest(
+/// Finds the nearest configuration file in `here` and its parents, up to `home`. `is_file` receives a path and the
+/// folder that is searched.
+fn find_nearest(
     here: &Path,
     home: Option<&Path>,
     is_file: &dyn Fn(&Path, &Path) -> bool,
@@ -88,13 +92,13 @@ fn nearest(
 /// Whether only the current user and root can change or replace the file. The file, `folder` and the folders between
 /// them must be owned by one of these users, must not be symbolic links, and must not be writable by others.
 fn is_trusted(path: &Path, folder: &Path) -> bool {
-    let is_own = |it: &Path| {
-        fs::symlink_metadata(it).is_ok_and(|it| {
-            let owned = it.uid() == geteuid().as_raw() || it.uid() == 0;
-            owned && !it.is_symlink() && it.mode() & 0o022 == 0
+    let is_protected = |path: &Path| {
+        fs::symlink_metadata(path).is_ok_and(|metadata| {
+            let is_owned = metadata.uid() == geteuid().as_raw() || metadata.uid() == 0;
+            is_owned && !metadata.is_symlink() && metadata.mode() & GROUP_OR_OTHERS_WRITE == 0
         })
     };
-    path.ancestors().take_while(|it| *it != folder).all(is_own) && is_own(folder)
+    path.ancestors().take_while(|it| *it != folder).all(is_protected) && is_protected(folder)
 }
 
 #[cfg(test)]
@@ -104,8 +108,8 @@ mod tests {
     #[track_caller]
     fn check(folder: &str, files: &[&str], want: &str) {
         let is_file = |path: &Path| files.iter().any(|it| Path::new(it) == path);
-        let got =
-            in_folder(Path::new(folder), &is_file).map_or_else(|it| it, |it| it.path.display().to_string());
+        let got = find_in_folder(Path::new(folder), &is_file)
+            .map_or_else(|it| it, |it| it.path.display().to_string());
         assert_eq!(got, want);
     }
 
@@ -126,7 +130,7 @@ mod tests {
     #[track_caller]
     fn check_nearest(here: &str, files: &[&str], want: &str) {
         let is_file = |path: &Path, _: &Path| files.iter().any(|it| Path::new(it) == path);
-        let got = nearest(Path::new(here), Some(Path::new("/home/me")), &is_file);
+        let got = find_nearest(Path::new(here), Some(Path::new("/home/me")), &is_file);
         assert_eq!(got.map_or_else(|it| it, |it| it.path.display().to_string()), want);
     }
 

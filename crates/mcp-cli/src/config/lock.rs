@@ -9,7 +9,7 @@ use mcp_host_runtime::{Approval, lock_path, read_lock};
 use crate::config::context::Context;
 use crate::config::file_error::ConfigFileError;
 use crate::config::lock_mode::LockMode;
-use crate::runtime::blocking;
+use crate::runtime::run_blocking;
 
 /// The path of a configuration from standard input, which has no lock file.
 pub(super) const STANDARD_INPUT: &str = "/dev/stdin";
@@ -26,7 +26,7 @@ pub(crate) async fn load_approval(
         Ok(None)
     } else {
         let path = path.clone();
-        blocking(move || read_lock(&path)).await
+        run_blocking(move || read_lock(&path)).await
     };
     let file_error = |message: String, help: &str| {
         Err(ConfigFileError { path: path.display().to_string(), message, help: Some(help.to_owned()) })

@@ -1,4 +1,4 @@
-//! Whether a lock file applies, and how strictly.
+//! The mode of the lock file, from the flags `--locked` and `--lock-policy`.
 
 use mcp_host_registry::{DriftPolicy, Enforcement};
 

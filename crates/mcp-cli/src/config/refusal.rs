@@ -1,4 +1,4 @@
-//! Results of commands that start no server, because the configuration cannot be read or is refused.
+//! Refusals to start servers, because the configuration or its lock file cannot be used.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -39,7 +39,7 @@ impl From<StartRefusal> for Failure {
 }
 
 impl StartRefusal {
-    /// Refuses a file with an error that affects all servers.
+    /// Fails if the file has an error that affects all servers.
     pub(crate) fn check(file: &ConfigFile) -> Result<(), StartRefusal> {
         let loaded = &file.loaded;
         if !loaded.refused {
@@ -70,8 +70,8 @@ impl StartRefusal {
         Err(StartRefusal { servers: servers.collect(), failure })
     }
 
-    /// The published state of a host with these failed servers.
-    pub(crate) fn published(&self, now: SystemTime) -> HostSnapshot {
+    /// The snapshot of a host with these failed servers.
+    pub(crate) fn to_snapshot(&self, now: SystemTime) -> HostSnapshot {
         let problem = Problem::workspace_config_error(self.failure.message.clone());
         let mut snapshot = HostSnapshot::default();
         snapshot.servers = self.servers.clone();
@@ -82,12 +82,12 @@ impl StartRefusal {
     /// The result of a call that was not made.
     pub(crate) fn call_result(&self, tool: &str) -> CallResult {
         let HostError { kind, message, help: _, .. } = &self.failure;
-        failed_call(tool, *kind, message.clone())
+        failed_call_result(tool, *kind, message.clone())
     }
 }
 
 /// Reads a configuration and its lock file, and prints its diagnostics. Fails if no server may be started.
-pub(crate) async fn open_approved(
+pub(crate) async fn open_with_lock(
     context: &Context,
     path: Option<&Path>,
 ) -> Result<(ConfigFile, Option<Approval>), StartRefusal> {
@@ -98,6 +98,6 @@ pub(crate) async fn open_approved(
 }
 
 /// The result of a call that was not made.
-pub(crate) fn failed_call(tool: &str, kind: ErrorKind, message: String) -> CallResult {
+pub(crate) fn failed_call_result(tool: &str, kind: ErrorKind, message: String) -> CallResult {
     CallResult::failure(CallFailure::new(kind, message), CallMetadata::new(tool))
 }

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::startup::starting_servers;
 use crate::host::state_path;
-use crate::runtime::blocking;
 use crate::runtime::bounded_read::read_file;
+use crate::runtime::run_blocking;
 
 /// The maximum size of a file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -43,11 +43,12 @@ pub(crate) async fn remember_tools(config: &Path, published: &HostSnapshot) {
     let tools: Vec<KnownTool> = published.catalog.tools().iter().map(tool).collect();
     let config = config.to_owned();
     // A failure is ignored: only completions are missing then.
-    blocking(move || write(&config, &tools)).await;
+    run_blocking(move || write_if_changed(&config, &tools)).await;
 }
 
-fn write(config: &Path, tools: &[KnownTool]) -> Option<()> {
-    let (path, text) = (file_of(config)?, serde_json::to_string(tools).ok()?);
+/// Writes the file, unless it has this content already. `None` if nothing was written.
+fn write_if_changed(config: &Path, tools: &[KnownTool]) -> Option<()> {
+    let (path, text) = (storage_path(config)?, serde_json::to_string(tools).ok()?);
     if text.len() as u64 > MAX_BYTES || read_file(&path, MAX_BYTES).is_ok_and(|known| known == text) {
         return None;
     }
@@ -57,14 +58,14 @@ fn write(config: &Path, tools: &[KnownTool]) -> Option<()> {
     fs::rename(&temporary, &path).ok()
 }
 
-/// The stored tools of a configuration. Reads the disk.
-pub(crate) fn known_tools(config: &Path) -> Vec<KnownTool> {
-    let text = file_of(config).and_then(|path| read_file(&path, MAX_BYTES).ok());
+/// Loads the stored tools of a configuration. Reads the disk.
+pub(crate) fn load_known_tools(config: &Path) -> Vec<KnownTool> {
+    let text = storage_path(config).and_then(|path| read_file(&path, MAX_BYTES).ok());
     text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
-/// The file for a configuration. `None` for standard input and without a state folder.
-fn file_of(config: &Path) -> Option<PathBuf> {
+/// The path of the file with the tools of a configuration. `None` for standard input and without a state folder.
+fn storage_path(config: &Path) -> Option<PathBuf> {
     let config = fs::canonicalize(config).ok().filter(|path| path.is_file())?;
     let mut hasher = DefaultHasher::new();
     config.hash(&mut hasher);

@@ -23,37 +23,39 @@ use mcp_host_transport::{
 use tokio::time::timeout;
 
 use crate::config::context::Context;
-use crate::config::refusal::open_approved;
+use crate::config::refusal::open_with_lock;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::sanitize;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signals, unless_signalled};
+use crate::runtime::signals::{Signals, run_until_signal};
 
 /// How long running calls may take to end when the servers are stopped.
 const CALL_GRACE: Duration = Duration::from_secs(3);
 /// How long the shutdown of all servers may take. The remaining ones are killed when the runtime is dropped.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Opens a configuration. Returns its servers, or the one with a name, and the content of the lock file.
+/// Opens a configuration. Returns its servers, or only the one named `server`, and the content of the lock file.
 pub(crate) async fn open_servers(
     context: &Context,
-    (file, server): (Option<&Path>, Option<&str>),
+    file: Option<&Path>,
+    server: Option<&str>,
     signals: &mut Signals,
 ) -> Result<(DesiredServers, Option<Approval>), Failure> {
-    let (file, approval) = unless_signalled(signals, open_approved(context, file)).await??;
+    let (file, approval) = run_until_signal(signals, open_with_lock(context, file)).await??;
     Ok((select_server(file.loaded.desired, server)?, approval))
 }
 
 /// Starts the servers, waits for them, prints the report of `work`, and stops the servers.
 pub(crate) async fn report_with_servers(
     context: &Context,
-    (desired, approval): (DesiredServers, Option<Approval>),
+    desired: DesiredServers,
+    approval: Option<Approval>,
     signals: &mut Signals,
     work: impl AsyncFnOnce(&Host) -> Result<Report, Failure>,
 ) -> Exit {
-    let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
+    let exit = with_servers(desired, Supervision::Off, approval, signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::All).await;
         context.print_result(work(host).await).await
     });
@@ -65,7 +67,8 @@ pub(crate) async fn report_with_servers(
 /// Commands that need one result use [`Supervision::Off`]: a server that cannot be reached is not retried.
 pub(crate) async fn with_servers(
     desired: DesiredServers,
-    (supervision, approval): (Supervision, Option<Approval>),
+    supervision: Supervision,
+    approval: Option<Approval>,
     signals: &mut Signals,
     work: impl AsyncFnOnce(&Host) -> Exit,
 ) -> Exit {
@@ -84,7 +87,7 @@ pub(crate) async fn with_servers_and_signals(
     let mut options = options(Supervision::Off);
     options.catalog.approval = approval;
     let host = Host::start(options);
-    let exit = match unless_signalled(signals, host.apply(desired)).await {
+    let exit = match run_until_signal(signals, host.apply(desired)).await {
         Ok(_) => work(&host, signals).await,
         Err(signal) => Exit::Signal(signal),
     };
@@ -109,7 +112,7 @@ pub(crate) async fn with_host(
     stop(&host, exit, signals).await
 }
 
-/// Stops the host. Returns `exit`, or the signal that arrives meanwhile. If `exit` is a signal already, another
+/// Stops the host. Returns the exit code `exit`, or the signal that arrives meanwhile. If `exit` is a signal already, another
 /// signal ends the wait.
 pub(crate) async fn stop(host: &Host, mut exit: Exit, signals: &mut Signals) -> Exit {
     let stopping = timeout(SHUTDOWN_TIMEOUT, host.shutdown());
@@ -162,15 +165,15 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
     options.processes.shutdown_grace = CALL_GRACE;
     options.connections.set_logins(login_options().map(Logins::new));
     options.supervision = supervision;
-    options.server_requests.declared_capabilities = declared(APPS_CAPABILITY);
+    options.server_requests.declared_capabilities = client_capabilities(APPS_CAPABILITY);
     // With `--verbose`, servers are requested to send log messages too.
     let is_verbose = tracing::enabled!(target: "mcp_host_runtime", tracing::Level::INFO);
     options.telemetry.log_level = is_verbose.then_some(LogLevel::Debug);
     options
 }
 
-/// The capabilities with these members.
-pub(crate) fn declared(members: &str) -> Option<ClientCapabilities> {
+/// The client capabilities whose JSON object has these members.
+pub(crate) fn client_capabilities(members: &str) -> Option<ClientCapabilities> {
     RawJson::parse(format!("{{{members}}}").into()).ok().and_then(ClientCapabilities::new)
 }
 

@@ -81,12 +81,15 @@ impl Console {
     pub(crate) fn new(color: ColorChoice, verbosity: Verbosity) -> Console {
         color.write_global();
         Console {
-            out_colour: colour(AutoStream::choice(&io::stdout())),
-            err_colour: colour(AutoStream::choice(&io::stderr())),
+            out_colour: to_colour(AutoStream::choice(&io::stdout())),
+            err_colour: to_colour(AutoStream::choice(&io::stderr())),
             err_is_terminal: io::stderr().is_terminal(),
             out_is_terminal: io::stdout().is_terminal(),
             verbosity,
-            width: width(std::env::var("COLUMNS").ok().as_deref(), comfy_table::Table::new().width()),
+            width: effective_width(
+                std::env::var("COLUMNS").ok().as_deref(),
+                comfy_table::Table::new().width(),
+            ),
         }
     }
 
@@ -158,13 +161,13 @@ impl Console {
     }
 }
 
-/// The width to use. Some terminals report 0.
-fn width(columns: Option<&str>, terminal: Option<u16>) -> usize {
+/// The line width: that of `COLUMNS`, else that of the terminal. Some terminals report 0.
+fn effective_width(columns: Option<&str>, terminal: Option<u16>) -> usize {
     let columns = columns.and_then(|it| it.trim().parse().ok());
     columns.or(terminal).filter(|it| *it > 0).map_or(UNLIMITED, usize::from)
 }
 
-fn colour(choice: ColorChoice) -> Colour {
+fn to_colour(choice: ColorChoice) -> Colour {
     match choice {
         ColorChoice::Never | ColorChoice::Auto => Colour::Never,
         ColorChoice::Always | ColorChoice::AlwaysAnsi => Colour::Always,
@@ -177,11 +180,11 @@ mod tests {
 
     #[test]
     fn width_is_never_zero() {
-        assert_eq!(width(None, Some(80)), 80);
-        assert_eq!(width(None, Some(0)), UNLIMITED);
-        assert_eq!(width(None, None), UNLIMITED);
-        assert_eq!(width(Some("40"), Some(80)), 40);
-        assert_eq!(width(Some("wide"), Some(80)), 80);
-        assert_eq!(width(Some(""), None), UNLIMITED);
+        assert_eq!(effective_width(None, Some(80)), 80);
+        assert_eq!(effective_width(None, Some(0)), UNLIMITED);
+        assert_eq!(effective_width(None, None), UNLIMITED);
+        assert_eq!(effective_width(Some("40"), Some(80)), 40);
+        assert_eq!(effective_width(Some("wide"), Some(80)), 80);
+        assert_eq!(effective_width(Some(""), None), UNLIMITED);
     }
 }

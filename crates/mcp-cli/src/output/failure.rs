@@ -36,7 +36,7 @@ impl Failure {
     }
 
     /// An error of a request to a server, which may be unreachable.
-    pub(crate) fn of_request(error: &HostError) -> Failure {
+    pub(crate) fn from_request_error(error: &HostError) -> Failure {
         let exit = if error.kind.is_a(ErrorKind::Connection) { Exit::Unreachable } else { Exit::Failure };
         Failure::with_exit(exit, error.to_string()).help(error.help.as_deref().map(sanitize::line))
     }

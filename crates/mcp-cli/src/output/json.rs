@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::output::sanitize;
 
-/// An indented document with a final line feed.
+/// Serializes a value as an indented document with a final line feed.
 pub(crate) fn document(value: &impl Serialize) -> String {
     let mut res = serde_json::to_string_pretty(value)
         .expect("document keys are strings, and writing to memory cannot fail");
@@ -16,7 +16,7 @@ pub(crate) fn document(value: &impl Serialize) -> String {
     sanitize::json(&res)
 }
 
-/// A document on one line with a final line feed.
+/// Serializes a value as a document on one line with a final line feed.
 pub(crate) fn line(value: &impl Serialize) -> String {
     let mut res =
         serde_json::to_string(value).expect("document keys are strings, and writing to memory cannot fail");
@@ -28,35 +28,35 @@ pub(crate) fn line(value: &impl Serialize) -> String {
 pub(crate) fn indented(json: &str) -> String {
     let mut res = String::with_capacity(json.len() * 2);
     let mut depth = 0_usize;
-    let (mut in_string, mut escaped) = (false, false);
-    // True directly after an opening bracket, so that empty brackets stay on one line.
-    let mut opened = false;
+    let (mut in_string, mut is_escaped) = (false, false);
+    // Whether the previous character is an opening bracket. Empty brackets stay on one line.
+    let mut is_after_opening = false;
     for it in json.chars() {
         if in_string {
             res.push(it);
-            in_string = escaped || it != '"';
-            escaped = !escaped && it == '\\';
+            in_string = is_escaped || it != '"';
+            is_escaped = !is_escaped && it == '\\';
             continue;
         }
         if it.is_ascii_whitespace() {
             continue;
         }
-        let first = mem::take(&mut opened);
+        let is_first = mem::take(&mut is_after_opening);
         match it {
             '}' | ']' => {
                 depth = depth.saturating_sub(1);
-                if !first {
+                if !is_first {
                     begin_line(&mut res, depth);
                 }
             }
-            _ if first => begin_line(&mut res, depth),
+            _ if is_first => begin_line(&mut res, depth),
             _ => {}
         }
         res.push(it);
         match it {
             '{' | '[' => {
                 depth += 1;
-                opened = true;
+                is_after_opening = true;
             }
             ',' => begin_line(&mut res, depth),
             ':' => res.push(' '),

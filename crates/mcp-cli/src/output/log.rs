@@ -22,14 +22,14 @@ use crate::output::sanitize;
 pub(crate) const OPERATOR: &str = "operator";
 
 /// The variable with the filter of the log of `serve`.
-const VARIABLE: &str = "RUST_LOG";
+const FILTER_VARIABLE: &str = "RUST_LOG";
 
-/// Which events `--verbose` logs. Other libraries log too much, and may log messages of servers.
-const VERBOSE: &str =
+/// The filter of the log of `--verbose`. Other libraries log too much, and may log messages of servers.
+const VERBOSE_FILTER: &str =
     "warn,mcp_host_runtime=debug,mcp_host_transport=debug,mcp_host_gateway=debug,operator=debug,rmcp=warn";
 
 /// How long the end of the program waits for the rest of the log.
-const FLUSH_LIMIT: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The writer of the log of `serve`.
 static WRITER: OnceLock<LineWriter> = OnceLock::new();
@@ -69,7 +69,7 @@ impl LogLevelName {
             LogLevelName::Info => {
                 "warn,mcp_host_runtime=error,mcp_host_transport=error,mcp_server=off,operator=info"
             }
-            LogLevelName::Debug => VERBOSE,
+            LogLevelName::Debug => VERBOSE_FILTER,
             LogLevelName::Trace => "trace",
         }
     }
@@ -78,7 +78,7 @@ impl LogLevelName {
 /// Starts the log of `--verbose`. Called once.
 pub(crate) fn start_verbose(colour: Colour) {
     tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(VERBOSE))
+        .with_env_filter(EnvFilter::new(VERBOSE_FILTER))
         .with_writer(move || SanitizedStderr(colour))
         .with_ansi(colour == Colour::Always)
         // By default a failed write is reported on standard error, which panics if standard error is closed.
@@ -94,9 +94,9 @@ pub(crate) fn start_serving(
     format: LogFormatName,
     colour: Colour,
 ) -> Result<(), String> {
-    let filter = match (level, std::env::var(VARIABLE)) {
+    let filter = match (level, std::env::var(FILTER_VARIABLE)) {
         (None, Ok(text)) if !text.trim().is_empty() => EnvFilter::try_new(&text)
-            .map_err(|error| format!("the variable {VARIABLE} is not a filter: {error}"))?,
+            .map_err(|error| format!("the variable {FILTER_VARIABLE} is not a filter: {error}"))?,
         (level, _) => EnvFilter::new(level.unwrap_or(default).filter()),
     };
     let target = StandardError { colour, format };
@@ -120,7 +120,7 @@ pub(crate) fn start_serving(
 /// Waits, for a limited time, until the log of `serve` is written.
 pub(crate) fn flush() {
     if let Some(writer) = WRITER.get() {
-        writer.flush(FLUSH_LIMIT);
+        writer.flush(FLUSH_TIMEOUT);
     }
 }
 

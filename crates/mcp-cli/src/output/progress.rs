@@ -14,13 +14,17 @@ use crate::output::sanitize;
 
 /// How often the line is drawn.
 const REDRAWS_PER_SECOND: u8 = 20;
+/// How often the spinner moves.
+const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 /// The columns that the line leaves free, for the `^C` that a terminal adds. If the line were full, the terminal would
 /// begin another one for the `^C`, and this line would not be cleared.
 const FREE_COLUMNS: u16 = 4;
 /// The width of a terminal that does not report it.
-const USUAL_WIDTH: u16 = 80;
+const DEFAULT_WIDTH: u16 = 80;
 /// The maximum number of names in a text.
 const MAX_NAMES: usize = 6;
+/// The largest total that is shown as a number of steps; a larger one is shown as a percentage.
+const MAX_STEPS: f64 = 20.0;
 /// The length of the progress bar, in steps.
 const BAR_LENGTH: u64 = 1000;
 
@@ -66,7 +70,7 @@ impl ProgressDisplay {
             ),
             ProgressMode::Lines | ProgressMode::ServerOnly | ProgressMode::Off => ProgressBar::hidden(),
         };
-        bar.set_style(style("{spinner} {wide_msg}"));
+        bar.set_style(spinner_style("{spinner} {wide_msg}"));
         ProgressDisplay { mode, bar }
     }
 
@@ -74,7 +78,7 @@ impl ProgressDisplay {
     pub(crate) fn show(&self, text: &str) {
         match self.mode {
             ProgressMode::Spinner => self.spin(text),
-            ProgressMode::Lines => write(text),
+            ProgressMode::Lines => write_line(text),
             ProgressMode::ServerOnly | ProgressMode::Off => {}
         }
     }
@@ -86,12 +90,13 @@ impl ProgressDisplay {
             ProgressMode::Spinner => {
                 if let Some(fraction) = fraction {
                     self.bar.set_length(BAR_LENGTH);
-                    self.bar.set_style(style("{spinner} [{bar:20}] {wide_msg}").progress_chars("=> "));
+                    self.bar
+                        .set_style(spinner_style("{spinner} [{bar:20}] {wide_msg}").progress_chars("=> "));
                     self.bar.set_position((fraction.clamp(0.0, 1.0) * BAR_LENGTH as f64) as u64);
                 }
                 self.spin(text);
             }
-            ProgressMode::Lines | ProgressMode::ServerOnly => write(text),
+            ProgressMode::Lines | ProgressMode::ServerOnly => write_line(text),
             ProgressMode::Off => {}
         }
     }
@@ -99,7 +104,7 @@ impl ProgressDisplay {
     /// Prints a note where [`show`](ProgressDisplay::show) shows nothing, unless the output is quiet.
     pub(crate) fn note(&self, text: &str) {
         if self.mode == ProgressMode::ServerOnly {
-            write(&format!("note: {text}"));
+            write_line(&format!("note: {text}"));
         }
     }
 
@@ -108,9 +113,10 @@ impl ProgressDisplay {
         self.bar.suspend(print)
     }
 
+    /// Shows a text with a spinner.
     fn spin(&self, text: &str) {
         self.bar.set_message(sanitize::line(text));
-        self.bar.enable_steady_tick(Duration::from_millis(100));
+        self.bar.enable_steady_tick(SPINNER_INTERVAL);
     }
 
     /// Clears the line.
@@ -131,7 +137,7 @@ struct ProgressLine;
 impl TermLike for ProgressLine {
     fn width(&self) -> u16 {
         let columns = terminal::size().ok().map(|(columns, _)| columns).filter(|columns| *columns > 0);
-        columns.unwrap_or(USUAL_WIDTH).saturating_sub(FREE_COLUMNS)
+        columns.unwrap_or(DEFAULT_WIDTH).saturating_sub(FREE_COLUMNS)
     }
 
     fn move_cursor_up(&self, lines: usize) -> io::Result<()> {
@@ -182,7 +188,7 @@ impl Drop for ClearOnDrop<'_> {
     }
 }
 
-fn style(template: &str) -> ProgressStyle {
+fn spinner_style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the templates are valid")
 }
 
@@ -204,7 +210,7 @@ pub(crate) fn fraction(progress: f64, total: Option<f64>) -> Option<f64> {
     total.filter(|total| *total > 0.0).map(|total| progress / total).filter(|it| it.is_finite())
 }
 
-fn write(text: &str) {
+fn write_line(text: &str) {
     // A failed write to standard error cannot be reported.
     let _ = writeln!(io::stderr(), "{}", sanitize::line(text));
 }
@@ -212,7 +218,7 @@ fn write(text: &str) {
 /// The progress of a call as text: `2/3 reading`, `40% reading`, `7 reading`.
 pub(crate) fn progress_text(progress: f64, total: Option<f64>, message: Option<&str>) -> String {
     let amount = match total {
-        Some(total) if total > 0.0 && total <= 20.0 => format!("{progress}/{total}"),
+        Some(total) if total > 0.0 && total <= MAX_STEPS => format!("{progress}/{total}"),
         Some(total) if total > 0.0 => format!("{:.0}%", (progress / total * 100.0).clamp(0.0, 100.0)),
         Some(_) | None => progress.to_string(),
     };

@@ -104,10 +104,11 @@ impl<'a> TableWriter<'a> {
     /// Whether the first `count` columns fit. The last column of the table may be cut to [`MIN_LAST_WIDTH`].
     fn fits(&self, count: usize) -> bool {
         let (last, before) = self.widths[..count].split_last().expect("a table has columns");
-        let least = if count == self.columns.len() { (*last).min(MIN_LAST_WIDTH) } else { *last };
-        before.iter().sum::<usize>() + before.len() * GAP + least <= self.style.width
+        let min_last_width = if count == self.columns.len() { (*last).min(MIN_LAST_WIDTH) } else { *last };
+        before.iter().sum::<usize>() + before.len() * GAP + min_last_width <= self.style.width
     }
 
+    /// One line with the columns that fit.
     fn line(&self, cells: &[String]) -> String {
         let mut line = String::new();
         let mut used = 0;
@@ -165,8 +166,8 @@ fn wrapped_table(columns: &[Column], rows: &[Vec<String>], style: TableStyle) ->
     };
     table.set_header(columns.iter().map(|it| Cell::new(it.heading()).add_attribute(Attribute::Bold)));
     for row in rows {
-        let longest = if style.width < UNLIMITED { MAX_WRAPPED } else { usize::MAX };
-        table.add_row(row.iter().map(|cell| truncate(&sanitize::line(cell), longest)));
+        let max_width = if style.width < UNLIMITED { MAX_WRAPPED } else { usize::MAX };
+        table.add_row(row.iter().map(|cell| truncate(&sanitize::line(cell), max_width)));
     }
     let last = columns.len().saturating_sub(1);
     for (index, (column, kind)) in table.column_iter_mut().zip(columns).enumerate() {

@@ -12,9 +12,9 @@ use crate::output::{json, sanitize};
 
 /// The content blocks in order, then the structured result unless a block repeats it.
 pub(crate) fn result_text(result: &CallResult) -> String {
-    let mut text: String = result.content.iter().map(content_block).collect();
+    let mut text: String = result.content.iter().map(content_text).collect();
     if let Some(structured) = &result.metadata.structured_content
-        && !result.content.iter().any(|block| is_same(block, structured))
+        && !result.content.iter().any(|block| repeats_structured(block, structured))
     {
         text.push_str(&with_line_feed(&json::indented(structured.as_str())));
     }
@@ -30,29 +30,29 @@ pub(crate) fn tool_call_result(server: &ServerId, result: ToolResult) -> CallRes
     if !is_error {
         return CallResult::success(content, metadata);
     }
-    let message: String = content.iter().map(content_block).collect();
+    let message: String = content.iter().map(content_text).collect();
     let mut failed = CallResult::failure(CallFailure::new(ErrorKind::Tool, message.trim_end()), metadata);
     failed.content = content;
     failed
 }
 
 /// One content block: its text, or a line about it.
-pub(crate) fn content_block(content: &Content) -> String {
+pub(crate) fn content_text(content: &Content) -> String {
     match content {
         Content::Text(text) => with_line_feed(text),
-        Content::Image { data, mime_type } => note("image", &[mime_type, &size(decoded_length(data))]),
-        Content::Audio { data, mime_type } => note("audio", &[mime_type, &size(decoded_length(data))]),
+        Content::Image { data, mime_type } => note("image", &[mime_type, &size_text(decoded_length(data))]),
+        Content::Audio { data, mime_type } => note("audio", &[mime_type, &size_text(decoded_length(data))]),
         Content::Binary { data, mime_type, uri, text } => {
             let about = [mime_type, uri].into_iter().filter_map(|it| it.as_deref());
             if data.is_empty() && text.is_none() {
                 note("link", &about.collect::<Vec<_>>())
             } else {
-                let size = size(decoded_length(data));
+                let size = size_text(decoded_length(data));
                 let note = note("resource", &about.chain([size.as_str()]).collect::<Vec<_>>());
                 note + &text.as_deref().map(with_line_feed).unwrap_or_default()
             }
         }
-        other => note("content of unknown type", &[&size(other.len())]),
+        other => note("content of unknown type", &[&size_text(other.len())]),
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn resource_text(content: &ResourceContent) -> String {
     match body {
         ResourceBody::Text(text) => with_line_feed(text),
         ResourceBody::Blob(data) => {
-            let size = size(decoded_length(data));
+            let size = size_text(decoded_length(data));
             let about = mime_type.iter().chain([uri, &size]).map(String::as_str);
             note("resource", &about.collect::<Vec<_>>())
         }
@@ -91,7 +91,8 @@ fn decoded_length(base64: &str) -> usize {
     digits * 3 / 4
 }
 
-fn size(bytes: usize) -> String {
+/// A number of bytes with a unit, such as `1.5 KiB`.
+fn size_text(bytes: usize) -> String {
     const UNITS: [&str; 3] = ["KiB", "MiB", "GiB"];
     if bytes == 1 {
         return "1 byte".to_owned();
@@ -109,7 +110,7 @@ fn size(bytes: usize) -> String {
 }
 
 /// Whether the block repeats the structured result. Many servers send both.
-fn is_same(block: &Content, structured: &RawJson) -> bool {
+fn repeats_structured(block: &Content, structured: &RawJson) -> bool {
     let Content::Text(text) = block else { return false };
     let value = structured.read::<Value>();
     value.is_ok_and(|value| serde_json::from_str::<Value>(text).is_ok_and(|text| text == value))
@@ -169,9 +170,9 @@ mod tests {
 
     #[test]
     fn sizes_have_a_unit() {
-        assert_eq!(size(1023), "1023 bytes");
-        assert_eq!(size(1536), "1.5 KiB");
-        assert_eq!(size(5 << 20), "5.0 MiB");
-        assert_eq!(size(5 << 40), "5120.0 GiB");
+        assert_eq!(size_text(1023), "1023 bytes");
+        assert_eq!(size_text(1536), "1.5 KiB");
+        assert_eq!(size_text(5 << 20), "5.0 MiB");
+        assert_eq!(size_text(5 << 40), "5120.0 GiB");
     }
 }

@@ -242,6 +242,7 @@ struct EventText {
 }
 
 impl EventText {
+    /// Appends a line.
     fn line(&mut self, style: Style, word: &str, rest: &str) {
         let word = style::paint(self.colour, style, word);
         self.text.push_str(&format!("{word} {}\n", sanitize::line(rest)));

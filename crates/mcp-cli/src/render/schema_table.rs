@@ -27,7 +27,7 @@ pub(crate) fn result_table(schema: &RawJson, style: TableStyle) -> String {
 
 fn schema_table(heading: &'static str, schema: &RawJson, style: TableStyle) -> String {
     let Ok(root) = schema.read::<Value>() else { return String::new() };
-    let mut fields = Fields { root: &root, rows: Vec::new() };
+    let mut fields = FieldRows { root: &root, rows: Vec::new() };
     fields.add(&root, "", 1);
     let columns = [
         Column::Text(heading),
@@ -38,12 +38,14 @@ fn schema_table(heading: &'static str, schema: &RawJson, style: TableStyle) -> S
     table(&columns, &fields.rows, style)
 }
 
-struct Fields<'a> {
+/// The rows of a table, while they are collected.
+struct FieldRows<'a> {
+    /// The document that references refer to.
     root: &'a Value,
     rows: Vec<Vec<String>>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> FieldRows<'a> {
     /// Adds the fields of an object's schema, and their fields.
     fn add(&mut self, schema: &'a Value, prefix: &str, depth: usize) {
         let schema = resolve_ref(self.root, schema);
@@ -54,9 +56,9 @@ impl<'a> Fields<'a> {
             }
             let property = resolve_ref(self.root, property);
             let path = format!("{prefix}{name}");
-            let is_required = if is_required(schema, name) { "yes" } else { "no" };
+            let required = if is_required(schema, name) { "yes" } else { "no" };
             let row =
-                vec![path.clone(), self.type_of(property, 1), is_required.to_owned(), description(property)];
+                vec![path.clone(), self.type_text(property, 1), required.to_owned(), description(property)];
             self.rows.push(row);
             if depth >= MAX_DEPTH {
                 continue;
@@ -70,7 +72,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A type as text: `string`, `array of integer`, `"a" | "b"`.
-    fn type_of(&self, schema: &'a Value, depth: usize) -> String {
+    fn type_text(&self, schema: &'a Value, depth: usize) -> String {
         let schema = resolve_ref(self.root, schema);
         if depth > MAX_DEPTH {
             return "…".to_owned();
@@ -95,12 +97,12 @@ impl<'a> Fields<'a> {
         }
         for key in ["anyOf", "oneOf"] {
             if let Some(Value::Array(schemas)) = schema.get(key) {
-                return alternatives(schemas, &|it| self.type_of(it, depth + 1));
+                return alternatives(schemas, &|it| self.type_text(it, depth + 1));
             }
         }
         match schema.get("type") {
             Some(Value::String(name)) if name == "array" => match schema.get("items") {
-                Some(items) => format!("array of {}", self.type_of(items, depth + 1)),
+                Some(items) => format!("array of {}", self.type_text(items, depth + 1)),
                 None => "array".to_owned(),
             },
             Some(Value::String(name)) => name.clone(),
@@ -123,6 +125,7 @@ fn description(schema: &Value) -> String {
     }
 }
 
+/// The constraints as text: `default 5, at least 1`.
 fn constraints(schema: &Map<String, Value>) -> String {
     const LABELS: [(&str, &str); 9] = [
         ("default", "default"),

@@ -54,22 +54,22 @@ pub(crate) fn server_line(
         _ => (style::WARNING, "…"),
     };
     let mark = style::paint(colour, style, mark);
-    let mut res = format!("{mark} {:width$}  {}", sanitize::line(id), state.as_str());
+    let mut text = format!("{mark} {:width$}  {}", sanitize::line(id), state.as_str());
     if let Some(era) = era {
         let era = format!(" ({})", era.as_str());
-        res.push_str(&style::paint(colour, style::DIM, &era));
+        text.push_str(&style::paint(colour, style::DIM, &era));
     }
     if let Some(error) = error {
-        res.push_str(&format!("  {}", sanitize::line(&error.to_string())));
+        text.push_str(&format!("  {}", sanitize::line(&error.to_string())));
     } else if let Some(problem) = warning {
-        res.push_str(&format!("  {}", sanitize::line(&problem.message)));
+        text.push_str(&format!("  {}", sanitize::line(&problem.message)));
     }
-    res.push('\n');
+    text.push('\n');
     let help = error.as_ref().and_then(|error| error.help.as_deref());
-    if let Some(help) = help.or_else(|| warning.and_then(|problem| self::help(problem.kind))) {
-        res.push_str(&style::help(colour, &sanitize::line(help)));
+    if let Some(help) = help.or_else(|| warning.and_then(|problem| problem_help(problem.kind))) {
+        text.push_str(&style::help(colour, &sanitize::line(help)));
     }
-    res
+    text
 }
 
 /// The problems that are not part of a server line, most severe first.
@@ -104,7 +104,7 @@ pub(crate) fn problem_lines(published: &HostSnapshot, colour: Colour) -> String 
             [] | [_] => first.problem.message.clone(),
         };
         let severity = style::severity(colour, first.problem.severity);
-        lines.push((format!("{severity}: {}\n", sanitize::line(&line)), help(first.problem.kind)));
+        lines.push((format!("{severity}: {}\n", sanitize::line(&line)), problem_help(first.problem.kind)));
     }
     let mut text = String::new();
     for (index, (line, help)) in lines.iter().enumerate() {
@@ -150,7 +150,7 @@ pub(crate) const DRIFT_HELP: &str =
     "`mcp-host lock --check` shows the changes; `mcp-host lock --update SERVER` approves them";
 
 /// The help for a problem of this kind.
-fn help(kind: ProblemKind) -> Option<&'static str> {
+fn problem_help(kind: ProblemKind) -> Option<&'static str> {
     match kind {
         ProblemKind::WorkspaceConfigError => Some("`mcp-host check` shows every mistake with its line"),
         ProblemKind::WorkspaceUnwatched => {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::runtime::signals::Signal;
 
-/// The reason why the process exits.
+/// The reason why the process exits, which determines its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Exit {
     /// The command succeeded, with or without warnings.

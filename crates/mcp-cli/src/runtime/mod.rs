@@ -52,8 +52,8 @@ impl Drop for Runtime {
     }
 }
 
-/// Runs blocking work on a thread of its own.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+/// Runs blocking work on a thread for blocking work, and awaits its result.
+pub(crate) async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match task::spawn_blocking(work).await {
         Ok(result) => result,
         // The task is never aborted, so it can only have panicked.

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 /// The installed handlers of the three signals.
 pub(crate) struct Signals {
-    /// `None` if it has another meaning.
+    /// `None` if it does not end the process.
     hang_up: Option<unix::Signal>,
     interrupt: unix::Signal,
     terminate: unix::Signal,
@@ -51,11 +51,12 @@ impl Signals {
     }
 }
 
-/// Serves until `serving` ends or a signal arrives. After a signal, drops `stop` and waits for `serving` to
+/// Serves until `serving` ends or a signal arrives. After a signal, drops `stop_sender` and waits for `serving` to
 /// end, at most for `drain`; another signal ends the wait. Returns the first signal as the error.
-pub(crate) async fn serve_until_signalled<T>(
+pub(crate) async fn serve_until_signal<T>(
     signals: &mut Signals,
-    (stop, drain): (oneshot::Sender<()>, Duration),
+    stop_sender: oneshot::Sender<()>,
+    drain: Duration,
     serving: impl Future<Output = T>,
 ) -> Result<T, Signal> {
     tokio::pin!(serving);
@@ -64,7 +65,7 @@ pub(crate) async fn serve_until_signalled<T>(
         signal = signals.next() => signal,
         served = &mut serving => return Ok(served),
     };
-    drop(stop);
+    drop(stop_sender);
     tokio::select! {
         biased;
         _ = signals.next() => {}
@@ -74,7 +75,7 @@ pub(crate) async fn serve_until_signalled<T>(
 }
 
 /// Awaits `work`. If a signal arrives first, drops `work` and returns the signal as the error.
-pub(crate) async fn unless_signalled<T>(
+pub(crate) async fn run_until_signal<T>(
     signals: &mut Signals,
     work: impl Future<Output = T>,
 ) -> Result<T, Signal> {

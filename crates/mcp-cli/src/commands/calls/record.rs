@@ -25,10 +25,10 @@ use crate::output::failure::Failure;
 use crate::output::{count, error_chain, json, sanitize};
 use crate::render::call_result::result_text;
 use crate::render::status::server_lines;
-use crate::runtime::blocking;
 use crate::runtime::bounded_read::{input_name, read_file};
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signals, unless_signalled};
+use crate::runtime::run_blocking;
+use crate::runtime::signals::{Signals, run_until_signal};
 
 /// The maximum size of a file of calls, in bytes.
 const MAX_CALLS_FILE: u64 = 16 << 20;
@@ -65,7 +65,7 @@ pub(crate) async fn run(
 ) -> Result<Exit, Failure> {
     check_output_path(&args.out)?;
     match args.command.split_first() {
-        Some((command, arguments)) => record_proxy(context, args, (command, arguments), signals).await,
+        Some((command, arguments)) => record_proxy(context, args, command, arguments, signals).await,
         None => record_servers(context, args, signals).await,
     }
 }
@@ -89,7 +89,7 @@ async fn record_servers(
     args: &RecordArgs,
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
-    let (calls, desired) = unless_signalled(signals, prepare(context, args)).await??;
+    let (calls, desired) = run_until_signal(signals, prepare(context, args)).await??;
     let recorder = Recorder::default();
     let host = Host::with_dialer(host::options(Supervision::Off), recording_dialer(&recorder));
     let mut results = Vec::new();
@@ -113,27 +113,28 @@ async fn record_servers(
     save_with_document(context, &args.out, &recorder.recording(), &results, exit).await
 }
 
-/// The calls to make and the servers to start.
+/// Reads the calls to make and the servers to start.
 async fn prepare(
     context: &Context,
     args: &RecordArgs,
 ) -> Result<(Vec<PlannedCall>, DesiredServers), Failure> {
     let (calls, file) = (args.call.clone(), args.calls.clone());
-    let calls = blocking(move || planned_calls(&calls, file.as_deref())).await.map_err(Failure::usage)?;
+    let calls =
+        run_blocking(move || read_planned_calls(&calls, file.as_deref())).await.map_err(Failure::usage)?;
     let config = context.open_and_report(args.file.as_deref()).await.map_err(StartRefusal::from)?;
     StartRefusal::check(&config)?;
     Ok((calls, select_server(config.loaded.desired, args.server.as_deref())?))
 }
 
 /// The calls of the command line, then those of the file. Blocks if there is a file.
-fn planned_calls(calls: &[String], file: Option<&Path>) -> Result<Vec<PlannedCall>, String> {
-    let planned = |tool: &str, words: &[String]| match call_arguments::parse(words) {
+fn read_planned_calls(calls: &[String], file: Option<&Path>) -> Result<Vec<PlannedCall>, String> {
+    let parse_call = |tool: &str, words: &[String]| match call_arguments::parse(words) {
         Ok(arguments) => Ok(PlannedCall { tool: tool.to_owned(), arguments }),
         Err(error) => Err(error.message),
     };
     let mut planned_calls = Vec::new();
     for pair in calls.chunks_exact(2) {
-        planned_calls.push(planned(&pair[0], &pair[1..])?);
+        planned_calls.push(parse_call(&pair[0], &pair[1..])?);
     }
     let Some(file) = file else { return Ok(planned_calls) };
     let name = input_name(file);
@@ -145,7 +146,7 @@ fn planned_calls(calls: &[String], file: Option<&Path>) -> Result<Vec<PlannedCal
         match words.split_first() {
             None => {}
             Some((tool, _)) if tool.starts_with('#') => {}
-            Some((tool, words)) => planned_calls.push(planned(tool, words).map_err(line_error)?),
+            Some((tool, words)) => planned_calls.push(parse_call(tool, words).map_err(line_error)?),
         }
     }
     Ok(planned_calls)
@@ -172,27 +173,30 @@ async fn print_result(context: &Context, result: &CallResult) {
 async fn record_proxy(
     context: &Context,
     args: &RecordArgs,
-    (command, arguments): (&str, &[String]),
+    command: &str,
+    arguments: &[String],
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
     let file_name = Path::new(command).file_name().and_then(|name| name.to_str());
     let server = args.server.clone().unwrap_or_else(|| file_name.unwrap_or("server").to_owned());
     // As in a configuration, `mcp-host` means this executable.
-    let own = std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
-    let command = own.filter(|_| command == "mcp-host").unwrap_or_else(|| command.to_owned());
+    let own_path = std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
+    let command = own_path.filter(|_| command == "mcp-host").unwrap_or_else(|| command.to_owned());
     let mut proxy = RecordingProxy::new(server, command);
     proxy.arguments = arguments.iter().map(|argument| argument.as_str().into()).collect();
     proxy.secrets = environment_secrets(std::env::vars_os());
     let recorder = Recorder::default();
     let mut signal = None;
-    let ended = {
+    let server_end = {
         let stop = async { signal = Some(signals.next().await) };
         proxy.run(&recorder, tokio::io::stdin(), tokio::io::stdout(), stop).await
     };
-    let exit = match (&ended, signal) {
+    let exit = match (&server_end, signal) {
         (_, Some(signal)) => Exit::Signal(signal),
         (Ok(status), None) if status.success() => Exit::Success,
-        (Ok(status), None) => context.fail(Failure::new(format!("the server ended with {status}"))).await,
+        (Ok(status), None) => {
+            context.print_failure(Failure::new(format!("the server ended with {status}"))).await
+        }
         (Err(error), None) => return Err(Failure::with_exit(Exit::Unreachable, error_chain(error))),
     };
     save_recording(context, &args.out, &recorder.recording(), exit).await
@@ -221,10 +225,10 @@ async fn save_with_document(
         return save_recording(context, out, recording, exit).await;
     }
     save(out, recording, exit).await?;
-    let servers = recording.servers().iter().map(|tape| RecordedServerJson {
-        name: &tape.server,
-        era: tape.version.map(|version| version.era().as_str()),
-        requests: tape.exchanges.len(),
+    let servers = recording.servers().iter().map(|server| RecordedServerJson {
+        name: &server.server,
+        era: server.version.map(|version| version.era().as_str()),
+        requests: server.exchanges.len(),
     });
     let document = RecordJson {
         out: out.display().to_string(),
@@ -239,23 +243,23 @@ async fn save_with_document(
 async fn save(path: &Path, recording: &Recording, exit: Exit) -> Result<(), Failure> {
     let (path, text) = (path.to_owned(), recording.to_text());
     let exit = if exit == Exit::Success { Exit::Failure } else { exit };
-    blocking(move || replace_private(&path, &text))
+    run_blocking(move || replace_private(&path, &text))
         .await
         .map_err(|error| Failure::with_exit(exit, error.to_string()))
 }
 
-/// `wrote session.jsonl: demo (modern), 5 requests`.
+/// The summary, such as `wrote session.jsonl: demo (modern), 5 requests`.
 fn summary(out: &Path, recording: &Recording) -> String {
-    let server = |tape: &Arc<ServerRecording>| {
-        let era = tape.version.map(|version| format!(" ({})", version.era().as_str())).unwrap_or_default();
-        format!("{}{era}, {}", sanitize::line(&tape.server), count(tape.exchanges.len(), "request"))
+    let server_text = |server: &Arc<ServerRecording>| {
+        let era = server.version.map(|version| format!(" ({})", version.era().as_str())).unwrap_or_default();
+        format!("{}{era}, {}", sanitize::line(&server.server), count(server.exchanges.len(), "request"))
     };
-    let servers: Vec<String> = recording.servers().iter().map(server).collect();
+    let servers: Vec<String> = recording.servers().iter().map(server_text).collect();
     let servers = if servers.is_empty() { "no servers".to_owned() } else { servers.join("; ") };
     let mut text = format!("wrote {}: {servers}\n", sanitize::line(&out.display().to_string()));
     if recording.omitted() > 0 {
-        let dropped = count(recording.omitted(), "message");
-        text.push_str(&format!("{dropped} did not fit into the recording: record less at once\n"));
+        let omitted = count(recording.omitted(), "message");
+        text.push_str(&format!("{omitted} did not fit into the recording: record less at once\n"));
     }
     text
 }

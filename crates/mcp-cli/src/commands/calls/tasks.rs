@@ -20,14 +20,14 @@ use crate::runtime::signals::Signals;
 /// Starts the server of a task, and sends one request about the task.
 pub(crate) async fn run(context: &Context, args: &TasksArgs, signals: &mut Signals) -> Result<Exit, Failure> {
     let (desired, approval) =
-        open_servers(context, (Some(&args.file), args.server.as_deref()), signals).await?;
+        open_servers(context, Some(&args.file), args.server.as_deref(), signals).await?;
     let [server] = desired.servers.as_slice() else {
         let names: Vec<&str> = desired.servers.iter().map(|it| it.spec.id.as_str()).collect();
         let message = format!("a task belongs to one server; name it with --server: {}", names.join(", "));
         return Err(Failure::usage(message));
     };
     let server = server.spec.id.clone();
-    let exit = report_with_servers(context, (desired, approval), signals, async |host| {
+    let exit = report_with_servers(context, desired, approval, signals, async |host| {
         send_request(context, host, &server, args).await
     });
     Ok(exit.await)
@@ -49,15 +49,16 @@ async fn send_request(
     options.server = Some(server.clone());
     options.context.progress = Some(on_progress);
     let _clear = progress.clear_on_drop();
-    let failed = |error: RequestFailure| Failure::of_request(&error.error);
-    let invalid = |error: serde_json::Error| Failure::new(format!("server '{server}': {error}"));
+    let request_failure = |error: RequestFailure| Failure::from_request_error(&error.error);
+    let parse_failure = |error: serde_json::Error| Failure::new(format!("server '{server}': {error}"));
     if args.wait {
-        let result = host.wait_for_task_result(&args.id, options).await.map_err(failed)?.result;
-        let result: ToolResult = result.read().map_err(invalid)?;
+        let result = host.wait_for_task_result(&args.id, options).await.map_err(request_failure)?.result;
+        let result: ToolResult = result.read().map_err(parse_failure)?;
         return Ok(result_report(context, server, result));
     }
     let method = if args.cancel { Method::CancelTask } else { Method::GetTask };
-    let result = host.send_task_request_raw(method, &args.id, None, options).await.map_err(failed)?.result;
+    let result =
+        host.send_task_request_raw(method, &args.id, None, options).await.map_err(request_failure)?.result;
     if args.cancel {
         let out = match context.format {
             Format::Json => json::document(&json!({"server": server, "taskId": args.id, "cancelled": true})),
@@ -65,7 +66,7 @@ async fn send_request(
         };
         return Ok(Report::out(out));
     }
-    let task: Task = result.read().map_err(invalid)?;
+    let task: Task = result.read().map_err(parse_failure)?;
     Ok(Report::out(render_task(context, server, &task)))
 }
 

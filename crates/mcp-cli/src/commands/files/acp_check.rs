@@ -26,7 +26,7 @@ pub(crate) fn run(args: &AcpCheckArgs) -> Result<Report, Failure> {
         .map_err(|error| Failure::new(format!("cannot read standard input: {error}")))?;
     let Ok(request) = RawJson::parse(text.into()) else {
         let error = RpcError::new(code::PARSE_ERROR, "standard input is not valid JSON");
-        return Ok(response(
+        return Ok(response_report(
             response_id(&RawJson::empty_object()),
             SessionOutcome::Error(error),
             Exit::Failure,
@@ -40,13 +40,15 @@ pub(crate) fn run(args: &AcpCheckArgs) -> Result<Report, Failure> {
     Ok(match SessionRequest::read(&request).and_then(|request| validate(&request, &agent)) {
         Ok(validated) => {
             let servers = validated.server_names().map(str::to_owned).collect();
-            let report = response(id, SessionOutcome::Result(AcceptedServers { servers }), Exit::Success);
+            let report =
+                response_report(id, SessionOutcome::Result(AcceptedServers { servers }), Exit::Success);
             Report { err: notes(&validated), ..report }
         }
-        Err(refusal) => response(id, SessionOutcome::Error(RpcError::from(&refusal)), Exit::Failure),
+        Err(refusal) => response_report(id, SessionOutcome::Error(RpcError::from(&refusal)), Exit::Failure),
     })
 }
 
+/// A JSON-RPC response to a session request.
 #[derive(Serialize)]
 struct SessionResponse {
     jsonrpc: &'static str,
@@ -55,6 +57,7 @@ struct SessionResponse {
     outcome: SessionOutcome,
 }
 
+/// The member `result` or `error` of the response.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum SessionOutcome {
@@ -62,12 +65,13 @@ enum SessionOutcome {
     Error(RpcError),
 }
 
+/// The result: the names of the accepted servers.
 #[derive(Serialize)]
 struct AcceptedServers {
     servers: Vec<String>,
 }
 
-fn response(id: RawJson, outcome: SessionOutcome, exit: Exit) -> Report {
+fn response_report(id: RawJson, outcome: SessionOutcome, exit: Exit) -> Report {
     let mut out = json::indented(&json::line(&SessionResponse { jsonrpc: "2.0", id, outcome }));
     out.push('\n');
     Report { out, exit, ..Report::default() }

@@ -25,14 +25,18 @@ pub(crate) fn run(context: &Context, args: &CheckArgs, format: FormatName) -> Re
     // Check the files one after the other, because one file may be named twice, for example by its folder.
     let check = |path: &PathBuf| {
         let checked = FileCheck { opened: open(path, context), fixed: None };
-        if let Some(least) = fix { apply_fixes(checked, *least, context) } else { checked }
+        if let Some(min_applicability) = fix {
+            apply_fixes(checked, *min_applicability, context)
+        } else {
+            checked
+        }
     };
     let nearest = [PathBuf::new()];
     let opened: Vec<_> = if files.is_empty() { &nearest[..] } else { files }.iter().map(check).collect();
-    let exit = exit(&opened);
+    let exit = exit_code(&opened);
     let read = opened.iter().filter_map(|checked| checked.opened.as_ref().ok());
     let err = read.map(ConfigFile::detection_notes).collect();
-    let checked: Vec<CheckedFile<'_>> = opened.iter().map(FileCheck::checked).collect();
+    let checked: Vec<CheckedFile<'_>> = opened.iter().map(FileCheck::to_checked_file).collect();
     let after = match (exit, opened.first().map(|it| &it.opened), format) {
         (Exit::Success, Some(Ok(file)), FormatName::Text) if !file.loaded.desired.servers.is_empty() => {
             let path = quote_path(&file.path);
@@ -46,7 +50,7 @@ pub(crate) fn run(context: &Context, args: &CheckArgs, format: FormatName) -> Re
         FormatName::Json => json::document(&CheckJson { files: opened.iter().map(FileJson::new).collect() }),
         FormatName::Text => opened
             .iter()
-            .map(|checked| text(checked, context.console.out_colour))
+            .map(|checked| file_text(checked, context.console.out_colour))
             .collect::<Vec<_>>()
             .join("\n"),
         FormatName::Sarif => {
@@ -73,7 +77,8 @@ struct AppliedFixes {
 }
 
 impl FileCheck {
-    fn checked(&self) -> CheckedFile<'_> {
+    /// The file with its text and diagnostics, for a renderer.
+    fn to_checked_file(&self) -> CheckedFile<'_> {
         match &self.opened {
             Ok(ConfigFile { loaded, .. }) => {
                 let LoadedConfig { path, text, diagnostics, .. } = loaded;
@@ -86,10 +91,10 @@ impl FileCheck {
     }
 }
 
-/// Writes the fixes and reads the file again.
-fn apply_fixes(checked: FileCheck, least: Applicability, context: &Context) -> FileCheck {
+/// Writes the fixes that are at least as certain as `min_applicability`, and reads the file again.
+fn apply_fixes(checked: FileCheck, min_applicability: Applicability, context: &Context) -> FileCheck {
     let Ok(file) = &checked.opened else { return checked };
-    let FixedFile { text, fixed, .. } = fix_all(&file.document(), least);
+    let FixedFile { text, fixed, .. } = fix_all(&file.document(), min_applicability);
     if fixed.is_empty() {
         return checked;
     }
@@ -107,7 +112,8 @@ fn apply_fixes(checked: FileCheck, least: Applicability, context: &Context) -> F
     FileCheck { opened, fixed: Some(AppliedFixes { before, diagnostics: fixed }) }
 }
 
-fn exit(opened: &[FileCheck]) -> Exit {
+/// The exit code: a failure if a file cannot be read or has an error.
+fn exit_code(opened: &[FileCheck]) -> Exit {
     let is_valid = |checked: &FileCheck| match &checked.opened {
         Ok(ConfigFile { loaded, .. }) => !loaded.refused && !has_errors(&loaded.diagnostics),
         Err(ConfigFileError { .. }) => false,
@@ -119,16 +125,17 @@ fn has_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|it| it.severity == Severity::Error)
 }
 
-fn text(checked: &FileCheck, colour: Colour) -> String {
+/// The diagnostics and the summary line of a file, after the diff of its fixes.
+fn file_text(checked: &FileCheck, colour: Colour) -> String {
     match &checked.opened {
         Ok(file) => {
             let mut diff = String::new();
-            let mut counts = FileSummary::new(file);
+            let mut summary = FileSummary::new(file);
             if let Some(AppliedFixes { before, diagnostics }) = &checked.fixed {
                 diff = render_diff(&file.loaded.path, before, &file.loaded.text, colour) + "\n";
-                counts.fixed = diagnostics.len();
+                summary.fixed = diagnostics.len();
             }
-            diff + &file.diagnostics_text(colour) + &summary(&counts, colour) + "\n"
+            diff + &file.diagnostics_text(colour) + &summary_line(&summary, colour) + "\n"
         }
         Err(ConfigFileError { path: _, message, help }) => {
             let message = format!("{}: {message}", ErrorKind::Config);
@@ -168,8 +175,8 @@ impl FileSummary<'_> {
 }
 
 /// The summary line of a file: `✗ agent.yaml: holodeck, 3 servers, 2 accepted, 1 disabled; 1 error, 2 warnings`.
-fn summary(counts: &FileSummary<'_>, colour: Colour) -> String {
-    let FileSummary { path, dialect, servers, accepted, disabled, errors, warnings, fixed } = *counts;
+fn summary_line(summary: &FileSummary<'_>, colour: Colour) -> String {
+    let FileSummary { path, dialect, servers, accepted, disabled, errors, warnings, fixed } = *summary;
     // The file name is untrusted, like the content.
     let path = sanitize::line(path);
     let is_valid = errors == 0 && servers == accepted;
@@ -206,6 +213,7 @@ struct CheckJson<'a> {
     files: Vec<FileJson<'a>>,
 }
 
+/// One file in the JSON document.
 #[derive(Serialize)]
 struct FileJson<'a> {
     path: &'a str,
@@ -228,6 +236,7 @@ struct FixJson<'a> {
     fix: &'a str,
 }
 
+/// One server entry in the JSON document.
 #[derive(Serialize)]
 struct CheckedServerJson<'a> {
     name: &'a str,
@@ -312,7 +321,7 @@ mod tests {
 
     #[track_caller]
     fn check(servers: usize, accepted: usize, errors: usize, warnings: usize, want: &str) {
-        let counts = FileSummary {
+        let summary = FileSummary {
             path: "a.yaml",
             dialect: Dialect::Dominds,
             servers,
@@ -322,13 +331,13 @@ mod tests {
             warnings,
             fixed: 0,
         };
-        assert_eq!(summary(&counts, Colour::Never), want);
-        let fixed = FileSummary { fixed: 2, ..counts };
-        assert_eq!(summary(&fixed, Colour::Never), format!("{want}; 2 fixed"));
-        let disabled = FileSummary { disabled: 1, ..counts };
+        assert_eq!(summary_line(&summary, Colour::Never), want);
+        let fixed = FileSummary { fixed: 2, ..summary };
+        assert_eq!(summary_line(&fixed, Colour::Never), format!("{want}; 2 fixed"));
+        let disabled = FileSummary { disabled: 1, ..summary };
         let (servers, findings) =
             want.split_once("; ").map_or((want, String::new()), |it| (it.0, format!("; {}", it.1)));
-        assert_eq!(summary(&disabled, Colour::Never), format!("{servers}, 1 disabled{findings}"));
+        assert_eq!(summary_line(&disabled, Colour::Never), format!("{servers}, 1 disabled{findings}"));
     }
 
     #[test]

@@ -43,35 +43,35 @@ struct ConvertJson<'a> {
 pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Result<Report, Failure> {
     let ConvertArgs { file, to, output, lossy } = args;
     let target = *to;
-    let source =
-        open(file, context).map_err(|error| failed(context, target, error.message, error.help, ""))?;
+    let source = open(file, context)
+        .map_err(|error| conversion_failure(context, target, error.message, error.help, ""))?;
     let colour = context.console.err_colour;
     let mut err = source.detection_notes() + &source.syntax_diagnostics_text(colour);
     if source.loaded.reading.refused {
-        return Err(failed(context, target, "the file cannot be used".to_owned(), None, &err));
+        return Err(conversion_failure(context, target, "the file cannot be used".to_owned(), None, &err));
     }
     let servers = &source.loaded.reading.servers;
     let WrittenFile { text, unsupported: mut losses, .. } = match output {
         // The file name identifies the editor, and so the variable syntax.
         Some(path) => {
             let declared = InputDeclarations::parse(&source.loaded.text);
-            write_editor_file(&path.to_string_lossy(), &declared, servers, target, &on_path)
+            write_editor_file(&path.to_string_lossy(), &declared, servers, target, &find_on_path)
         }
-        None => write_servers(servers, target, &on_path),
+        None => write_servers(servers, target, &find_on_path),
     };
-    losses.extend(disabled_servers(&source));
+    losses.extend(disabled_server_losses(&source));
     err.push_str(&loss_lines(&losses, colour));
     if let Some(path) = output {
         create_like(path, &text, &source.path)
-            .map_err(|error| failed(context, target, error_chain(&error), None, &err))?;
+            .map_err(|error| conversion_failure(context, target, error_chain(&error), None, &err))?;
     }
-    let left_out: Vec<&str> = losses
+    let omitted: Vec<&str> = losses
         .iter()
         .filter(|it| it.fallback == FieldFallback::ServerOmitted)
         .map(|it| it.server.as_str())
         .collect();
     let refusal =
-        (!lossy && !left_out.is_empty()).then(|| format!("{} left out", count(left_out.len(), "server")));
+        (!lossy && !omitted.is_empty()).then(|| format!("{} left out", count(omitted.len(), "server")));
     if let Some(message) = &refusal {
         err.push_str(&style::error(colour, message, Some("`--lossy` accepts the loss")));
     }
@@ -81,7 +81,7 @@ pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Result<Report, Failu
             dialect: target.as_str(),
             path: output.as_ref().map(|it| it.display().to_string()),
             text: output.is_none().then_some(text.as_str()),
-            servers: servers.filter(|name| !left_out.contains(name)).collect(),
+            servers: servers.filter(|name| !omitted.contains(name)).collect(),
             losses: &losses,
             error: refusal.clone(),
         }),
@@ -100,7 +100,7 @@ pub(crate) fn run(context: &Context, args: &ConvertArgs) -> Result<Report, Failu
 }
 
 /// A loss for each disabled server: disabled servers are not written.
-fn disabled_servers(source: &ConfigFile) -> Vec<UnsupportedField> {
+fn disabled_server_losses(source: &ConfigFile) -> Vec<UnsupportedField> {
     let loss = |it: &mcp_host_config::ServerEntry| {
         let reason = "the server is disabled";
         UnsupportedField::new(&*it.name, "enabled", reason, FieldFallback::ServerOmitted)
@@ -109,7 +109,13 @@ fn disabled_servers(source: &ConfigFile) -> Vec<UnsupportedField> {
 }
 
 /// The failure of the conversion, with the `notes` that precede its message.
-fn failed(context: &Context, target: Profile, message: String, help: Option<String>, notes: &str) -> Failure {
+fn conversion_failure(
+    context: &Context,
+    target: Profile,
+    message: String,
+    help: Option<String>,
+    notes: &str,
+) -> Failure {
     let mut report = Failure::new(&message).help(help).report(&context.console);
     report.err.insert_str(0, notes);
     if context.format == Format::Json {
@@ -140,7 +146,7 @@ pub(super) fn loss_lines(losses: &[UnsupportedField], colour: Colour) -> String 
 }
 
 /// Looks up the path of a program on `PATH`.
-fn on_path(name: &str) -> Option<String> {
+fn find_on_path(name: &str) -> Option<String> {
     if name.contains('/') {
         return None;
     }

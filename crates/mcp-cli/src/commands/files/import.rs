@@ -47,6 +47,7 @@ struct ImportJson<'a> {
     losses: &'a [UnsupportedField],
 }
 
+/// A source file in the JSON document.
 #[derive(Serialize)]
 struct SourceFileJson<'a> {
     owner: &'static str,
@@ -59,7 +60,8 @@ struct SourceFileJson<'a> {
 #[derive(Serialize)]
 struct SkippedServer {
     server: String,
-    why: String,
+    #[serde(rename = "why")]
+    reason: String,
 }
 
 /// The result of an import: the changed text, and what was not added.
@@ -80,8 +82,8 @@ struct ImportResult {
 /// Lists the servers of other programs, and adds them to a file with `--into`. Blocks.
 pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Report, Failure> {
     let ImportArgs { into, from, server, dry_run } = args;
-    let found = find_files(context, from);
-    let imported = into.as_ref().map(|path| import(context, &found, path, server)).transpose()?;
+    let sources = find_sources(context, from);
+    let imported = into.as_ref().map(|path| import(context, &sources, path, server)).transpose()?;
     if let Some(ImportResult { path, before, after, .. }) = &imported
         && !dry_run
         && before != after
@@ -89,18 +91,18 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Report, Failur
         save(path, before, after).map_err(|error| Failure::new(error_chain(&error)))?;
     }
     let out = match context.format {
-        Format::Json => json::document(&import_json(&found, imported.as_ref())),
-        Format::Text => render_text(context, &found, imported.as_ref(), *dry_run),
+        Format::Json => json::document(&import_json(&sources, imported.as_ref())),
+        Format::Text => render_text(context, &sources, imported.as_ref(), *dry_run),
     };
     // A file that is not named with `--from` may be invalid: the user did not request it.
-    let has_failed = found.iter().any(|file| file.opened.is_err() && !from.is_empty())
+    let has_failed = sources.iter().any(|file| file.opened.is_err() && !from.is_empty())
         || imported.as_ref().is_some_and(|result| result.has_missing);
     let exit = if has_failed { Exit::Failure } else { Exit::Success };
     Ok(Report { out, exit, ..Report::default() })
 }
 
 /// The files that are named with `--from`, missing ones too. Without any, the known files that exist, each once.
-fn find_files(context: &Context, from: &[PathBuf]) -> Vec<SourceFile> {
+fn find_sources(context: &Context, from: &[PathBuf]) -> Vec<SourceFile> {
     if !from.is_empty() {
         return from.iter().map(|path| SourceFile { owner: "", opened: open(path, context) }).collect();
     }
@@ -116,11 +118,11 @@ fn find_files(context: &Context, from: &[PathBuf]) -> Vec<SourceFile> {
         .collect()
 }
 
-/// Adds the servers of all files to the text of the target; writes no file. Of servers with the same name, only
-/// the first is added.
+/// Adds the servers of all sources to the text of the target; writes no file. Of servers with the same name, only
+/// the first is added. `only` has the names of the servers to import; all if it is empty.
 fn import(
     context: &Context,
-    found: &[SourceFile],
+    sources: &[SourceFile],
     into: &Path,
     only: &[String],
 ) -> Result<ImportResult, ConfigFileError> {
@@ -136,10 +138,10 @@ fn import(
         has_missing: false,
     };
     let canonical = |path: &Path| path.canonicalize().ok();
-    let sources = found.iter().filter_map(|file| file.opened.as_ref().ok());
-    let sources = sources.filter(|source| canonical(&source.path) != canonical(&target.path));
+    let readable = sources.iter().filter_map(|file| file.opened.as_ref().ok());
+    let others = readable.filter(|source| canonical(&source.path) != canonical(&target.path));
     let mut seen = BTreeSet::new();
-    for source in sources {
+    for source in others {
         for spec in selected_servers(source, only) {
             let name = spec.id.to_string();
             let document = target.document().with_text(&result.after);
@@ -154,17 +156,17 @@ fn import(
                     result.added.push(name);
                     result.losses.extend(unsupported);
                 }
-                Err(error) => result.skipped.push(SkippedServer { server: name, why: error.to_string() }),
+                Err(error) => result.skipped.push(SkippedServer { server: name, reason: error.to_string() }),
             }
         }
     }
     let is_handled = |name: &String| {
         result.added.contains(name) || result.skipped.iter().any(|skipped| skipped.server == *name)
     };
-    let why = "none of the files contains a valid entry for it";
+    let reason = "none of the files contains a valid entry for it";
     let missing = only.iter().filter(|name| !is_handled(name));
     let missing: Vec<SkippedServer> =
-        missing.map(|name| SkippedServer { server: name.clone(), why: why.to_owned() }).collect();
+        missing.map(|name| SkippedServer { server: name.clone(), reason: reason.to_owned() }).collect();
     result.has_missing = !missing.is_empty();
     result.skipped.extend(missing);
     Ok(result)
@@ -176,7 +178,8 @@ fn selected_servers<'a>(source: &'a ConfigFile, only: &'a [String]) -> impl Iter
     servers.filter(|spec| only.is_empty() || only.iter().any(|name| name == spec.id.as_str()))
 }
 
-fn import_json<'a>(found: &'a [SourceFile], imported: Option<&'a ImportResult>) -> ImportJson<'a> {
+/// The JSON document of the sources and the import.
+fn import_json<'a>(sources: &'a [SourceFile], imported: Option<&'a ImportResult>) -> ImportJson<'a> {
     let file_json = |file: &'a SourceFile| match &file.opened {
         Ok(source) => SourceFileJson {
             owner: file.owner,
@@ -188,7 +191,7 @@ fn import_json<'a>(found: &'a [SourceFile], imported: Option<&'a ImportResult>) 
             SourceFileJson { owner: file.owner, path, servers: Vec::new(), error: Some(message) }
         }
     };
-    let found = found.iter().map(file_json).collect();
+    let found = sources.iter().map(file_json).collect();
     match imported {
         None => ImportJson { found, into: None, added: &[], skipped: &[], losses: &[] },
         Some(ImportResult { path, before: _, after: _, added, skipped, losses, has_missing: _ }) => {
@@ -200,12 +203,12 @@ fn import_json<'a>(found: &'a [SourceFile], imported: Option<&'a ImportResult>) 
 /// The files and their servers, and the change of the target file.
 fn render_text(
     context: &Context,
-    found: &[SourceFile],
+    sources: &[SourceFile],
     imported: Option<&ImportResult>,
     dry_run: bool,
 ) -> String {
     let colour = context.console.out_colour;
-    let rows: Vec<Vec<String>> = found
+    let rows: Vec<Vec<String>> = sources
         .iter()
         .map(|file| match &file.opened {
             Ok(source) => {
@@ -233,8 +236,8 @@ fn render_text(
     let path = path.display().to_string();
     text.push('\n');
     text.push_str(&render_diff(&path, before, after, colour));
-    for SkippedServer { server, why } in skipped {
-        let line = sanitize::line(&format!("`{server}` is skipped: {why}"));
+    for SkippedServer { server, reason } in skipped {
+        let line = sanitize::line(&format!("`{server}` is skipped: {reason}"));
         text.push_str(&format!("{}: {line}\n", style::severity(colour, Severity::Warning)));
     }
     text.push_str(&loss_lines(losses, colour));

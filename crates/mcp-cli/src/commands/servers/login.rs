@@ -28,7 +28,7 @@ use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{json, sanitize, style};
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signals, unless_signalled};
+use crate::runtime::signals::{Signals, run_until_signal};
 
 /// How long the user may take to log in.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(10 * 60);
@@ -40,7 +40,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 const REVOKE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The maximum length of a pasted line: an address with a code in it.
-const MAX_LINE: u64 = 16 << 10;
+const MAX_PASTED_LINE: u64 = 16 << 10;
 
 /// The JSON document of `login` and `logout`.
 #[derive(Debug, Default, Serialize)]
@@ -79,7 +79,7 @@ pub(crate) async fn log_in(
     args: &LoginArgs,
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
-    let report = unless_signalled(signals, try_log_in(context, args)).await??;
+    let report = run_until_signal(signals, try_log_in(context, args)).await??;
     Ok(context.print(report).await)
 }
 
@@ -89,15 +89,15 @@ pub(crate) async fn log_out(
     target: &LoginTarget,
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
-    let report = unless_signalled(signals, try_log_out(context, target)).await??;
+    let report = run_until_signal(signals, try_log_out(context, target)).await??;
     Ok(context.print(report).await)
 }
 
 async fn try_log_in(context: &Context, args: &LoginArgs) -> Result<Report, Failure> {
     let server = find_server(context, &args.target).await?;
-    let client = known_client(args)?;
-    let was_asked = Arc::new(AtomicBool::new(false));
-    let user = user_agent(args, Arc::clone(&was_asked))?;
+    let client = registered_client(args)?;
+    let is_page_shown = Arc::new(AtomicBool::new(false));
+    let user = create_user_agent(args, Arc::clone(&is_page_shown))?;
     let mut options = host::login_options().ok_or_else(no_state_folder)?;
     options.user = Some(Arc::new(user));
     options.client = client;
@@ -106,25 +106,25 @@ async fn try_log_in(context: &Context, args: &LoginArgs) -> Result<Report, Failu
     let store = host::token_store().ok_or_else(no_state_folder)?;
     let connected = connect(&server, &Logins::new(options)).await;
     let grant = store.latest(&server.url).unwrap_or_default();
-    let is_new = was_asked.load(Ordering::Relaxed);
+    let is_new = is_page_shown.load(Ordering::Relaxed);
     Ok(login_report(context, &server, connected.map(|()| is_new), grant))
 }
 
-/// Opens or prints login pages, and notes that it did.
-fn user_agent(args: &LoginArgs, was_asked: Arc<AtomicBool>) -> Result<LoopbackRedirect, Failure> {
-    let mut user = if args.no_browser || !has_screen() {
+/// Creates the user agent, which opens or prints login pages and then sets `is_page_shown`.
+fn create_user_agent(args: &LoginArgs, is_page_shown: Arc<AtomicBool>) -> Result<LoopbackRedirect, Failure> {
+    let mut user = if args.no_browser || !has_display() {
         let show = move |page: &Url| {
-            was_asked.store(true, Ordering::Relaxed);
+            is_page_shown.store(true, Ordering::Relaxed);
             anstream::eprintln!("open this page to log in:\n{page}");
             anstream::eprintln!("with a browser on another machine, paste the address at which it ends:");
         };
         let message =
             "this is not the final address of the login: it is one of this machine and contains a code";
         LoopbackRedirect::new(show)
-            .with_manual_input(pasted_lines(), move || anstream::eprintln!("{message}"))
+            .with_manual_input(read_pasted_lines(), move || anstream::eprintln!("{message}"))
     } else {
         LoopbackRedirect::with_start_page(move |page, start_page| {
-            was_asked.store(true, Ordering::Relaxed);
+            is_page_shown.store(true, Ordering::Relaxed);
             let site = page.origin().ascii_serialization();
             anstream::eprintln!("opening this page, which leads to the login at {site}:\n{start_page}");
             open_browser(start_page);
@@ -148,7 +148,7 @@ async fn try_log_out(context: &Context, target: &LoginTarget) -> Result<Report, 
         revocation.unwrap_or_else(|_| Err(format!("no response within {} s", REVOKE_TIMEOUT.as_secs())));
     let forgotten = store.remove(&server.url).map_err(|error| Failure::new(error.to_string()))?;
     let revoked = revocation == Ok(Revocation::Revoked);
-    let document = LoginJson { forgotten, revoked, ..document(&server, None) };
+    let document = LoginJson { forgotten, revoked, ..login_document(&server, None) };
     let name = sanitize::line(document.server);
     let text = match (forgotten, revoked) {
         (0, _) => format!("no login to `{name}` is stored\n"),
@@ -164,23 +164,24 @@ async fn try_log_out(context: &Context, target: &LoginTarget) -> Result<Report, 
             format!("{}: {message}\n", style::severity(context.console.err_colour, Severity::Warning))
         }
     };
-    Ok(Report { err, ..success(context, &document, text) })
+    Ok(Report { err, ..document_report(context, &document, text) })
 }
 
+/// Revokes the stored login at the authorization server. The error is a message.
 async fn revoke(server: &LoginServer, logins: &Logins) -> Result<Revocation, String> {
     let ResolvedServer { spec, endpoint, config: _, .. } = &server.server;
     let options = DialOptions::default();
     logins.revoke(&spec.id, endpoint, &options.authorities).await.map_err(|error| error.to_string())
 }
 
-/// Lines from standard input. The thread is not joined, because a blocking read cannot be cancelled.
-fn pasted_lines() -> mpsc::Receiver<String> {
+/// Starts a thread that reads lines from standard input. The thread is not joined, because a blocking read cannot be cancelled.
+fn read_pasted_lines() -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel(1);
     std::thread::spawn(move || {
         let mut input = io::stdin().lock();
         loop {
             let mut line = Vec::new();
-            let read = (&mut input).take(MAX_LINE).read_until(b'\n', &mut line);
+            let read = (&mut input).take(MAX_PASTED_LINE).read_until(b'\n', &mut line);
             let line = String::from_utf8_lossy(&line).into_owned();
             if !read.is_ok_and(|length| length > 0) || sender.blocking_send(line).is_err() {
                 return;
@@ -229,7 +230,7 @@ async fn find_server(context: &Context, target: &LoginTarget) -> Result<LoginSer
 }
 
 /// The registered client of the arguments.
-fn known_client(args: &LoginArgs) -> Result<Option<RegisteredClient>, Failure> {
+fn registered_client(args: &LoginArgs) -> Result<Option<RegisteredClient>, Failure> {
     let Some(id) = &args.client_id else { return Ok(None) };
     let secret = match &args.client_secret_env {
         Some(name) => {
@@ -244,7 +245,7 @@ fn known_client(args: &LoginArgs) -> Result<Option<RegisteredClient>, Failure> {
     Ok(Some(client))
 }
 
-fn document(server: &LoginServer, grant: Option<Grant>) -> LoginJson<'_> {
+fn login_document(server: &LoginServer, grant: Option<Grant>) -> LoginJson<'_> {
     let (name, url) = (server.server.spec.id.as_str(), server.server.endpoint.label());
     let document = LoginJson { server: name, url, ..LoginJson::default() };
     match grant {
@@ -255,7 +256,7 @@ fn document(server: &LoginServer, grant: Option<Grant>) -> LoginJson<'_> {
     }
 }
 
-/// The report of a login. `connected` is whether the user was asked.
+/// The report of a login. `connected` is whether a login page was shown, or the error of the connection.
 fn login_report(
     context: &Context,
     server: &LoginServer,
@@ -265,7 +266,7 @@ fn login_report(
     let name = sanitize::line(server.server.spec.id.as_str());
     match connected {
         Ok(is_new) => {
-            let document = document(server, grant);
+            let document = login_document(server, grant);
             let text = match &document.issuer {
                 Some(issuer) if is_new => format!("logged in to `{name}` at {}\n", sanitize::line(issuer)),
                 Some(issuer) => format!(
@@ -274,13 +275,13 @@ fn login_report(
                 ),
                 None => format!("`{name}` requires no login\n"),
             };
-            success(context, &document, text)
+            document_report(context, &document, text)
         }
         Err((kind, message)) => {
             let message = sanitize::line(&format!("server '{name}': {message}"));
             let error = Some(ErrorJson { kind: kind.as_str(), message: message.clone() });
-            let document = LoginJson { error, ..document(server, None) };
-            let out = success(context, &document, String::new()).out;
+            let document = LoginJson { error, ..login_document(server, None) };
+            let out = document_report(context, &document, String::new()).out;
             let help = format!("`mcp-host doctor --server {name}` tests it step by step");
             let failure = Failure::with_exit(Exit::Unreachable, &message).help(Some(help));
             Report { out, ..failure.report(&context.console) }
@@ -288,7 +289,8 @@ fn login_report(
     }
 }
 
-fn success(context: &Context, document: &LoginJson<'_>, text: String) -> Report {
+/// A success with the document as JSON, or the text.
+fn document_report(context: &Context, document: &LoginJson<'_>, text: String) -> Report {
     Report::out(match context.format {
         Format::Json => json::document(document),
         Format::Text => text,
@@ -310,6 +312,6 @@ fn open_browser(page: &Url) {
     }
 }
 
-fn has_screen() -> bool {
+fn has_display() -> bool {
     cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some())
 }

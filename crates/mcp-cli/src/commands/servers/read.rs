@@ -16,8 +16,8 @@ use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{count, json, sanitize};
 use crate::render::call_result::resource_text;
-use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
+use crate::runtime::run_blocking;
 use crate::runtime::signals::Signals;
 
 /// The file for a resource.
@@ -31,33 +31,36 @@ pub(crate) struct SaveTarget {
 /// Starts the servers and reads one resource.
 pub(crate) async fn run(
     context: &Context,
-    (servers, uri): (&ServerArgs, &str),
+    servers: &ServerArgs,
+    uri: &str,
     target: Option<SaveTarget>,
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
     if let Some(SaveTarget { path, overwrite: false }) = target.clone()
-        && blocking(move || fs::symlink_metadata(path).is_ok()).await
+        && run_blocking(move || fs::symlink_metadata(path).is_ok()).await
     {
-        return Err(file_exists(&target.expect("it was checked").path));
+        return Err(file_exists_failure(&target.expect("it was checked").path));
     }
     let ServerArgs { file, server } = servers;
-    let opened = open_servers(context, (file.as_deref(), server.as_deref()), signals).await?;
-    let exit = report_with_servers(context, opened, signals, async |host| {
-        read(context, host, (servers, uri), target).await
+    let (desired, approval) = open_servers(context, file.as_deref(), server.as_deref(), signals).await?;
+    let exit = report_with_servers(context, desired, approval, signals, async |host| {
+        read_resource(context, host, servers, uri, target).await
     });
     Ok(exit.await)
 }
 
-async fn read(
+/// Reads the resource, and writes it to the target or reports its text.
+async fn read_resource(
     context: &Context,
     host: &Host,
-    (servers, uri): (&ServerArgs, &str),
+    servers: &ServerArgs,
+    uri: &str,
     target: Option<SaveTarget>,
 ) -> Result<Report, Failure> {
     let server = servers.server.as_deref().and_then(|name| ServerId::parse(name).ok());
     let mut options = RequestOptions::default();
     options.server = server;
-    let read = host.read_resource(uri, options).await.map_err(|error| Failure::of_request(&error))?;
+    let read = host.read_resource(uri, options).await.map_err(|error| Failure::from_request_error(&error))?;
     let Some(SaveTarget { path, overwrite }) = target else {
         return Ok(Report::out(match context.format {
             Format::Json => json::document(&read.raw),
@@ -67,11 +70,11 @@ async fn read(
     let content = single_content(&read, uri)?;
     let bytes = content.body.to_bytes();
     let bytes = bytes.map_err(|error| Failure::new(format!("the resource has invalid base64: {error}")))?;
-    let (size, at) = (bytes.len(), path.clone());
-    let saved = blocking(move || save(&bytes, &at, overwrite)).await;
+    let (size, target) = (bytes.len(), path.clone());
+    let saved = run_blocking(move || save(&bytes, &target, overwrite)).await;
     let shown = path.display().to_string();
     saved.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => file_exists(&path),
+        io::ErrorKind::AlreadyExists => file_exists_failure(&path),
         _ => Failure::new(format!("cannot write {shown}: {error}")),
     })?;
     let media_type = content.mime_type.as_deref();
@@ -99,7 +102,7 @@ fn single_content<'a>(read: &'a ResourceResult, uri: &str) -> Result<&'a Resourc
     }
 }
 
-fn file_exists(path: &Path) -> Failure {
+fn file_exists_failure(path: &Path) -> Failure {
     Failure::new(format!("{} exists", path.display())).help(Some("`--overwrite` replaces it"))
 }
 
@@ -108,9 +111,10 @@ fn save(bytes: &[u8], path: &Path, overwrite: bool) -> io::Result<()> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
-    match overwrite {
-        true => file.persist(path)?,
-        false => file.persist_noclobber(path)?,
+    if overwrite {
+        file.persist(path)?
+    } else {
+        file.persist_noclobber(path)?
     };
     Ok(())
 }

@@ -22,16 +22,16 @@ pub(crate) async fn run(
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
     let ServerArgs { file, server } = &args.servers;
-    let opened = open_servers(context, (file.as_deref(), server.as_deref()), signals).await?;
-    let exit = report_with_servers(context, opened, signals, async |host| match &args.read {
-        Some(uri) => Ok(file_report(context, read_file(host, uri, args).await?)),
-        None => Ok(list(context, host).await),
+    let (desired, approval) = open_servers(context, file.as_deref(), server.as_deref(), signals).await?;
+    let exit = report_with_servers(context, desired, approval, signals, async |host| match &args.read {
+        Some(uri) => Ok(file_report(context, read_skill_file(host, uri, args).await?)),
+        None => Ok(list_skills(context, host).await),
     });
     Ok(exit.await)
 }
 
 /// Lists the skills of all servers that have any. The errors of the others are printed after them.
-async fn list(context: &Context, host: &Host) -> Report {
+async fn list_skills(context: &Context, host: &Host) -> Report {
     let mut skills: Vec<(ServerId, Skill)> = Vec::new();
     let mut errors: Vec<(String, String)> = Vec::new();
     for status in &host.snapshot().servers {
@@ -49,10 +49,12 @@ async fn list(context: &Context, host: &Host) -> Report {
         }
     }
     let is_unreachable = host.snapshot().servers.iter().any(|status| status.state != ServerState::Ready);
-    let exit = match errors.is_empty() {
-        _ if is_unreachable => Exit::Unreachable,
-        true => Exit::Success,
-        false => Exit::Failure,
+    let exit = if is_unreachable {
+        Exit::Unreachable
+    } else if errors.is_empty() {
+        Exit::Success
+    } else {
+        Exit::Failure
     };
     let out = match context.format {
         Format::Json => json::document(&json!({
@@ -95,12 +97,13 @@ fn skill_json(server: &ServerId, skill: &Skill) -> Value {
     })
 }
 
-async fn read_file(host: &Host, uri: &str, args: &SkillsArgs) -> Result<ResourceResult, Failure> {
+/// Reads a file of the skill with this URI: the one that `--resource` names, or `SKILL.md`.
+async fn read_skill_file(host: &Host, uri: &str, args: &SkillsArgs) -> Result<ResourceResult, Failure> {
     let file = args.resource.as_deref().unwrap_or(uri);
     let server = args.servers.server.as_deref().and_then(|name| ServerId::parse(name).ok());
     let mut options = RequestOptions::default();
     options.server = server;
-    host.read_skill_file(uri, file, options).await.map_err(|error| Failure::of_request(&error))
+    host.read_skill_file(uri, file, options).await.map_err(|error| Failure::from_request_error(&error))
 }
 
 fn file_report(context: &Context, read: ResourceResult) -> Report {

@@ -13,8 +13,8 @@ use crate::output::failure::Failure;
 use crate::output::sanitize;
 use crate::render::suggestions::quote_path;
 
-/// The servers that are processes of this command.
-pub(super) fn own_processes(desired: &DesiredServers) -> Vec<ServerId> {
+/// The servers over stdio, which are child processes of this command.
+pub(super) fn stdio_servers(desired: &DesiredServers) -> Vec<ServerId> {
     let servers = desired.servers.iter().filter(|it| it.spec.transport.kind() == TransportKind::Stdio);
     servers.map(|it| it.spec.id.clone()).collect()
 }
@@ -23,8 +23,9 @@ pub(super) fn own_processes(desired: &DesiredServers) -> Vec<ServerId> {
 pub(super) async fn detach(
     context: &Context,
     host: &Host,
-    (args, arguments): (&CallArgs, &CallArguments),
-    own_processes: &[ServerId],
+    args: &CallArgs,
+    arguments: &CallArguments,
+    stdio_servers: &[ServerId],
 ) -> Result<Report, Failure> {
     let snapshot = host.snapshot();
     let arguments = arguments.to_json(&snapshot, &args.tool).map_err(|error| Failure::new(error.message))?;
@@ -32,7 +33,7 @@ pub(super) async fn detach(
     call.tasks = TaskHandling::Return;
     // The host reports an unknown tool.
     if let ToolLookup::Found(tool) = snapshot.catalog.find(&args.tool) {
-        if own_processes.contains(&tool.server) {
+        if stdio_servers.contains(&tool.server) {
             let message =
                 format!("server '{}' is a process of this command, so its tasks end with it", tool.server);
             return Err(Failure::new(message).help(Some("leave out --detach to wait for the result")));
@@ -43,10 +44,10 @@ pub(super) async fn detach(
     }
     let result = host.call_raw(call).await.map_err(|it| Failure::from(it.error))?;
     let server = &result.server;
-    let invalid = |error: serde_json::Error| Failure::new(format!("server '{server}': {error}"));
+    let parse_failure = |error: serde_json::Error| Failure::new(format!("server '{server}': {error}"));
     match result.info.kind {
         ResultKind::Task => {
-            let task = read_created_task(result.result.as_bytes()).map_err(invalid)?;
+            let task = read_created_task(result.result.as_bytes()).map_err(parse_failure)?;
             let after = context.console.suggestion(&format!(
                 "`mcp-host tasks {} {} --server {server} --wait` waits for the result",
                 quote_path(&args.file),
@@ -54,6 +55,6 @@ pub(super) async fn detach(
             ));
             Ok(Report { out: render_task(context, server, &task), after, ..Report::default() })
         }
-        _ => Ok(result_report(context, server, result.result.read().map_err(invalid)?)),
+        _ => Ok(result_report(context, server, result.result.read().map_err(parse_failure)?)),
     }
 }

@@ -16,7 +16,7 @@ use mcp_host_transport::OnProgress;
 use crate::args::{CallArgs, Format};
 use crate::call_arguments::{self, CallArguments};
 use crate::config::context::Context;
-use crate::config::refusal::{StartRefusal, failed_call, open_approved};
+use crate::config::refusal::{StartRefusal, failed_call_result, open_with_lock};
 use crate::host::known_tools::remember_tools;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::host::with_servers;
@@ -27,9 +27,9 @@ use crate::output::{json, sanitize, style};
 use crate::render::call_result::result_text;
 use crate::render::status::server_lines_where;
 use crate::render::suggestions::quote_path;
-use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signals, unless_signalled};
+use crate::runtime::run_blocking;
+use crate::runtime::signals::{Signals, run_until_signal};
 
 /// The arguments of the call and the servers to start.
 struct PreparedCall {
@@ -42,20 +42,20 @@ struct PreparedCall {
 /// Calls one tool of the configured servers.
 pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signals) -> Result<Exit, Failure> {
     let PreparedCall { arguments, path, desired, approval } =
-        unless_signalled(signals, prepare(context, args)).await??;
+        run_until_signal(signals, prepare(context, args)).await??;
     let invalid_entries: Vec<String> = desired.failed.iter().map(|entry| entry.id.clone()).collect();
-    let own_processes = detach::own_processes(&desired);
-    let exit = with_servers(desired, (Supervision::Off, approval), signals, async |host| {
+    let stdio_servers = detach::stdio_servers(&desired);
+    let exit = with_servers(desired, Supervision::Off, approval, signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::Tool(&args.tool)).await;
         if args.detach {
-            let detached = detach::detach(context, host, (args, &arguments), &own_processes).await;
+            let detached = detach::detach(context, host, args, &arguments, &stdio_servers).await;
             return context.print_result(detached).await;
         }
         let published = host.snapshot();
         remember_tools(&path, &published).await;
         let result = call(host, &context.progress(), &args.tool, &arguments).await;
-        let exit = exit(&result, tool_presence(&published, &invalid_entries, &args.tool));
-        let mut report = save_content(report(context, args, &result, exit), &result, args).await;
+        let exit = exit_code(&result, tool_presence(&published, &invalid_entries, &args.tool));
+        let mut report = save_content(call_report(context, args, &result, exit), &result, args).await;
         report.err.push_str(&unavailable_servers(&published, &result, context.console.err_colour));
         if let (Exit::Success, Format::Text) = (exit, context.format) {
             let file = quote_path(&args.file);
@@ -70,10 +70,11 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
     Ok(exit.await)
 }
 
+/// Parses the arguments and reads the configuration.
 async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Failure> {
     let words = args.arguments.clone();
-    let arguments = blocking(move || call_arguments::parse(&words)).await?;
-    let (file, approval) = open_approved(context, Some(&args.file))
+    let arguments = run_blocking(move || call_arguments::parse(&words)).await?;
+    let (file, approval) = open_with_lock(context, Some(&args.file))
         .await
         .map_err(|refusal| refusal_report(context, args, &refusal))?;
     let (mut desired, path) = (file.loaded.desired, file.path);
@@ -90,7 +91,7 @@ async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Fai
 async fn save_content(report: Report, result: &CallResult, args: &CallArgs) -> Report {
     let Some(folder) = args.save.clone() else { return report };
     let (result, tool) = (result.clone(), args.tool.clone());
-    let saved = blocking(move || save::save_binary_blocks(&result.content, &folder, &tool)).await;
+    let saved = run_blocking(move || save::save_binary_blocks(&result.content, &folder, &tool)).await;
     let exit = if saved.has_failed && report.exit == Exit::Success { Exit::Failure } else { report.exit };
     Report { err: report.err + &saved.text, exit, ..report }
 }
@@ -98,17 +99,18 @@ async fn save_content(report: Report, result: &CallResult, args: &CallArgs) -> R
 /// Draws the images of a result if the terminal can display them.
 async fn draw_images(context: &Context, result: &CallResult) {
     let console = context.console;
-    let protocol = images::protocol().filter(|_| console.out_is_terminal && context.format == Format::Text);
+    let protocol =
+        images::detect_protocol().filter(|_| console.out_is_terminal && context.format == Format::Text);
     if let Some(protocol) = protocol {
         let content = result.content.clone();
-        blocking(move || console.write_raw(&images::escape_sequences(&content, protocol))).await;
+        run_blocking(move || console.write_raw(&images::escape_sequences(&content, protocol))).await;
     }
 }
 
 /// The refusal as the result of a failed call.
 fn refusal_report(context: &Context, args: &CallArgs, refusal: &StartRefusal) -> Report {
     let result = refusal.call_result(&args.tool);
-    let mut report = report(context, args, &result, Exit::Failure);
+    let mut report = call_report(context, args, &result, Exit::Failure);
     if let Some(help) = &refusal.failure.help {
         report.err.push_str(&style::help(context.console.err_colour, help));
     }
@@ -124,7 +126,7 @@ pub(super) async fn call(
 ) -> CallResult {
     let arguments = match arguments.to_json(&host.snapshot(), tool) {
         Ok(arguments) => arguments,
-        Err(error) => return failed_call(tool, ErrorKind::Validation, error.message),
+        Err(error) => return failed_call_result(tool, ErrorKind::Validation, error.message),
     };
     progress.show(&format!("calling {tool}"));
     let (display, name) = (progress.clone(), tool.to_owned());
@@ -138,10 +140,10 @@ pub(super) async fn call(
     host.call(call).await
 }
 
-/// The tool of a call, in the catalog of the reachable servers.
+/// Whether the tool of a call exists, by the catalog of the reachable servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ToolPresence {
-    /// It exists, or no server has it: all servers are reachable.
+    /// It exists, or it is missing although all servers are reachable.
     Certain,
     /// It is missing, and another tool has a similar name. The user has probably misspelled it.
     Misspelled,
@@ -163,7 +165,7 @@ fn tool_presence(published: &HostSnapshot, invalid_entries: &[String], tool: &st
 }
 
 /// The exit code of a call: [`Exit::Unreachable`] if the call failed and its tool may be on an unreachable server.
-fn exit(result: &CallResult, presence: ToolPresence) -> Exit {
+fn exit_code(result: &CallResult, presence: ToolPresence) -> Exit {
     let Some(CallFailure { kind, message: _, .. }) = &result.error else { return Exit::Success };
     let is_unreachable = match kind {
         ErrorKind::Connection | ErrorKind::Replaced | ErrorKind::Timeout | ErrorKind::Protocol => {
@@ -175,8 +177,8 @@ fn exit(result: &CallResult, presence: ToolPresence) -> Exit {
     if is_unreachable { Exit::Unreachable } else { Exit::Failure }
 }
 
-/// The report: a result is on standard output, a failed one as text on standard error.
-fn report(context: &Context, args: &CallArgs, result: &CallResult, exit: Exit) -> Report {
+/// The report of a call. A result is on standard output; a failure as text is on standard error.
+fn call_report(context: &Context, args: &CallArgs, result: &CallResult, exit: Exit) -> Report {
     let (out, err) = match (context.format, &result.error) {
         (Format::Json, _) => (json::document(result), String::new()),
         (Format::Text, None) => (result_text(result), String::new()),
@@ -255,7 +257,7 @@ mod tests {
             Some(kind) => CallResult::failure(CallFailure::new(kind, ""), metadata),
             None => CallResult::success(Vec::new(), metadata),
         };
-        assert_eq!(exit(&result, tool_presence(&published, &invalid_entries, "t")), want);
+        assert_eq!(exit_code(&result, tool_presence(&published, &invalid_entries, "t")), want);
     }
 
     #[test]
@@ -275,7 +277,7 @@ mod tests {
     fn error_has_kind_message_and_help() {
         let text = |failure: CallFailure, content: &[&str]| {
             let content = content.iter().map(|it| Content::Text((*it).into())).collect();
-            let mut result = failed_call("t", failure.kind, String::new());
+            let mut result = failed_call_result("t", failure.kind, String::new());
             result.content = content;
             call_error(&result, &failure, Colour::Never)
                 + &error_help(&failure, Path::new("a.yaml"), "t", Colour::Never)

@@ -12,10 +12,13 @@ use mcp_host_model::Content;
 
 use crate::output::sanitize;
 
-/// The maximum number of names to try for one file.
+/// The maximum number of file names that are tried for one block.
 const MAX_ATTEMPTS: usize = 10_000;
 
-/// The result of saving.
+/// The maximum length of the part of a file name that the tool's name determines, in characters.
+const MAX_STEM_CHARS: usize = 64;
+
+/// The result of saving the binary blocks of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SaveReport {
     /// One line per file.
@@ -28,10 +31,10 @@ pub(super) struct SaveReport {
 pub(super) fn save_binary_blocks(content: &[Content], folder: &Path, tool: &str) -> SaveReport {
     let mut report = SaveReport { text: String::new(), has_failed: false };
     let name = file_stem(tool);
-    let mut next = 1;
+    let mut next_number = 1;
     for (index, block) in content.iter().enumerate() {
-        let Some((data, mime_type)) = binary(block) else { continue };
-        let line = match write(data, folder, &name, extension(mime_type), &mut next) {
+        let Some((data, mime_type)) = binary_data(block) else { continue };
+        let line = match write_new_file(data, folder, &name, extension(mime_type), &mut next_number) {
             Ok(path) => format!("saved block {} as {}\n", index + 1, path.display()),
             Err(error) => {
                 report.has_failed = true;
@@ -44,7 +47,7 @@ pub(super) fn save_binary_blocks(content: &[Content], folder: &Path, tool: &str)
 }
 
 /// The base64 data and MIME type of a binary block.
-fn binary(content: &Content) -> Option<(&str, &str)> {
+fn binary_data(content: &Content) -> Option<(&str, &str)> {
     match content {
         Content::Image { data, mime_type } | Content::Audio { data, mime_type } => Some((data, mime_type)),
         // A link has no data, and text is printed already.
@@ -55,13 +58,20 @@ fn binary(content: &Content) -> Option<(&str, &str)> {
     }
 }
 
-fn write(data: &str, folder: &Path, name: &str, extension: &str, next: &mut usize) -> io::Result<PathBuf> {
+/// Decodes base64 and writes it to the new file `NAME-NUMBER.EXTENSION`. `next_number` becomes the number after it.
+fn write_new_file(
+    data: &str,
+    folder: &Path,
+    name: &str,
+    extension: &str,
+    next_number: &mut usize,
+) -> io::Result<PathBuf> {
     let invalid = |error| io::Error::new(ErrorKind::InvalidData, format!("invalid base64: {error}"));
     let bytes = BASE64_STANDARD.decode(data).map_err(invalid)?;
     fs::create_dir_all(folder)?;
     for _ in 0..MAX_ATTEMPTS {
-        let path = folder.join(format!("{name}-{next}.{extension}"));
-        *next += 1;
+        let path = folder.join(format!("{name}-{next_number}.{extension}"));
+        *next_number += 1;
         match File::create_new(&path) {
             Ok(mut file) => return file.write_all(&bytes).map(|()| path),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -75,9 +85,13 @@ fn write(data: &str, folder: &Path, name: &str, extension: &str, next: &mut usiz
 fn file_stem(tool: &str) -> String {
     let is_safe = |character: char| character.is_ascii_alphanumeric() || "_-".contains(character);
     let name = sanitize::line(tool);
-    name.chars().map(|character| if is_safe(character) { character } else { '-' }).take(64).collect()
+    name.chars()
+        .map(|character| if is_safe(character) { character } else { '-' })
+        .take(MAX_STEM_CHARS)
+        .collect()
 }
 
+/// The file extension for a MIME type; `bin` if the type is not known.
 fn extension(mime_type: &str) -> &'static str {
     const KNOWN: [(&str, &str); 17] = [
         ("image/png", "png"),
@@ -116,7 +130,7 @@ mod tests {
         let at = folder.path().join("out");
         fs::create_dir(&at).unwrap();
         fs::write(at.join("a-b-1.png"), "mine").unwrap();
-        let binary = |data: &str, text: Option<&str>| Content::Binary {
+        let binary_block = |data: &str, text: Option<&str>| Content::Binary {
             data: data.to_owned(),
             mime_type: None,
             uri: Some("../../evil".to_owned()),
@@ -125,9 +139,9 @@ mod tests {
         let content = [
             Content::Text("t".into()),
             image("AAEC"),
-            binary("/w==", None),
-            binary("", None),
-            binary("AA==", Some("t")),
+            binary_block("/w==", None),
+            binary_block("", None),
+            binary_block("AA==", Some("t")),
         ];
         let SaveReport { text, has_failed } = save_binary_blocks(&content, &at, "a/b");
         let shown = at.display();

@@ -46,37 +46,37 @@ pub(super) fn parse(mut words: Vec<String>) -> Result<ShellCommand, String> {
     }
     let rest = words.split_off(1);
     let first = words.remove(0);
-    let no_argument = |command: ShellCommand| match rest.first() {
+    let without_arguments = |command: ShellCommand| match rest.first() {
         None => Ok(command),
         Some(extra) => Err(format!("`{first}` takes no arguments, but got `{extra}`")),
     };
-    let one_argument = |command: fn(String) -> ShellCommand, what: &str| match rest.as_slice() {
+    let with_one_argument = |command: fn(String) -> ShellCommand, what: &str| match rest.as_slice() {
         [argument] => Ok(command(argument.clone())),
         [] => Err(format!("`{first}` needs {what}")),
         [_, extra, ..] => Err(format!("`{first}` takes only {what}, but also got `{extra}`")),
     };
-    let name_and_words =
+    let with_name_and_words =
         |command: fn(String, Vec<String>) -> ShellCommand, what: &str| match rest.split_first() {
             Some((name, words)) => Ok(command(name.clone(), words.to_vec())),
             None => Err(format!("`{first}` needs {what} and its arguments")),
         };
     match first.as_str() {
         "tools" => Ok(ShellCommand::Tools(rest)),
-        "schema" => one_argument(ShellCommand::Schema, "the name of a tool"),
-        "call" => name_and_words(|tool, words| ShellCommand::Call { tool, words }, "the name of a tool"),
-        "prompts" => no_argument(ShellCommand::Prompts),
+        "schema" => with_one_argument(ShellCommand::Schema, "the name of a tool"),
+        "call" => with_name_and_words(|tool, words| ShellCommand::Call { tool, words }, "the name of a tool"),
+        "prompts" => without_arguments(ShellCommand::Prompts),
         "prompt" => {
-            name_and_words(|name, words| ShellCommand::Prompt { name, words }, "the name of a prompt")
+            with_name_and_words(|name, words| ShellCommand::Prompt { name, words }, "the name of a prompt")
         }
-        "resources" => no_argument(ShellCommand::Resources),
-        "read" => one_argument(ShellCommand::Read, "the URI of a resource"),
-        "servers" => no_argument(ShellCommand::Servers),
-        "problems" => no_argument(ShellCommand::Problems),
-        "reload" => no_argument(ShellCommand::Reload),
-        "restart" => one_argument(ShellCommand::Restart, "the name of a server"),
-        "disable" => one_argument(ShellCommand::Disable, "the name of a server"),
-        "help" | "?" => no_argument(ShellCommand::Help),
-        "exit" | "quit" => no_argument(ShellCommand::Exit),
+        "resources" => without_arguments(ShellCommand::Resources),
+        "read" => with_one_argument(ShellCommand::Read, "the URI of a resource"),
+        "servers" => without_arguments(ShellCommand::Servers),
+        "problems" => without_arguments(ShellCommand::Problems),
+        "reload" => without_arguments(ShellCommand::Reload),
+        "restart" => with_one_argument(ShellCommand::Restart, "the name of a server"),
+        "disable" => with_one_argument(ShellCommand::Disable, "the name of a server"),
+        "help" | "?" => without_arguments(ShellCommand::Help),
+        "exit" | "quit" => without_arguments(ShellCommand::Exit),
         _ => Ok(ShellCommand::Call { tool: first, words: rest }),
     }
 }

@@ -14,7 +14,7 @@ const MAX_CANDIDATES: usize = 200;
 /// The maximum number of values of one argument. Schemas are untrusted.
 const MAX_VALUES: usize = 100;
 
-/// The start of the word at the cursor, and its completions.
+/// Completes the word at the cursor. Returns the byte index of its start, and the candidates.
 pub(super) fn complete(line: &str, cursor: usize, published: &HostSnapshot) -> (usize, Vec<String>) {
     let before = line.get(..cursor).unwrap_or(line);
     let start = before
@@ -33,59 +33,61 @@ pub(super) fn complete(line: &str, cursor: usize, published: &HostSnapshot) -> (
 
 /// All candidates at this position; not yet filtered by the typed prefix.
 fn candidates(words: &[&str], word: &str, published: &HostSnapshot) -> Vec<String> {
-    let names = || published.catalog.tools().iter().map(|it| spaced(it.name.as_str()));
+    let tool_names = || published.catalog.tools().iter().map(|it| with_space(it.name.as_str()));
     match words {
-        [] => COMMANDS.iter().map(|it| spaced(it.0)).chain(names()).collect(),
-        ["schema" | "call"] | ["tools", ..] => names().collect(),
-        ["prompt"] => published.catalog.prompts().iter().map(|it| spaced(it.name.as_str())).collect(),
-        ["prompt", name, given @ ..] => prompt_arguments(name, given, published),
-        ["read"] => published.catalog.resources().iter().map(|it| spaced(&it.resource.uri)).collect(),
-        ["restart" | "disable"] => published.servers.iter().map(|it| spaced(&it.id)).collect(),
-        ["call", tool, given @ ..] => arguments(tool, given, word, published),
-        [tool, given @ ..] => arguments(tool, given, word, published),
+        [] => COMMANDS.iter().map(|it| with_space(it.0)).chain(tool_names()).collect(),
+        ["schema" | "call"] | ["tools", ..] => tool_names().collect(),
+        ["prompt"] => published.catalog.prompts().iter().map(|it| with_space(it.name.as_str())).collect(),
+        ["prompt", name, typed @ ..] => prompt_arguments(name, typed, published),
+        ["read"] => published.catalog.resources().iter().map(|it| with_space(&it.resource.uri)).collect(),
+        ["restart" | "disable"] => published.servers.iter().map(|it| with_space(&it.id)).collect(),
+        ["call", tool, typed @ ..] => arguments(tool, typed, word, published),
+        [tool, typed @ ..] => arguments(tool, typed, word, published),
     }
 }
 
 /// A complete word, followed by a space.
-fn spaced(name: &str) -> String {
+fn with_space(name: &str) -> String {
     format!("{} ", sanitize::line(name))
 }
 
-fn prompt_arguments(name: &str, given: &[&str], published: &HostSnapshot) -> Vec<String> {
+/// The arguments of a prompt that are not typed yet.
+fn prompt_arguments(name: &str, typed: &[&str], published: &HostSnapshot) -> Vec<String> {
     let prompts = published.catalog.prompts();
     let Some(entry) = prompts.iter().find(|entry| entry.name.as_str() == name) else { return Vec::new() };
     let names = entry.prompt.arguments().into_iter().map(|argument| argument.name);
-    names.filter(|name| !is_given(name, given)).map(|name| format!("{name}=")).collect()
+    names.filter(|name| !is_typed(name, typed)).map(|name| format!("{name}=")).collect()
 }
 
-fn is_given(name: &str, given: &[&str]) -> bool {
+/// Whether one of the typed words sets this argument: `name=…` or `name:=…`.
+fn is_typed(name: &str, typed: &[&str]) -> bool {
     let is_name =
         |word: &&str| word.split_once('=').is_some_and(|(left, _)| left.trim_end_matches(':') == name);
-    given.iter().any(is_name)
+    typed.iter().any(is_name)
 }
 
-/// The remaining arguments of a tool, or the values of the argument at the cursor.
-fn arguments(tool: &str, given: &[&str], word: &str, published: &HostSnapshot) -> Vec<String> {
+/// The arguments of a tool that are not typed yet, or the values of the argument at the cursor.
+fn arguments(tool: &str, typed: &[&str], word: &str, published: &HostSnapshot) -> Vec<String> {
     let ToolLookup::Found(tool) = published.catalog.find(tool) else { return Vec::new() };
-    let Some(root) = schema(&tool.tool.input_schema) else { return Vec::new() };
+    let Some(root) = parse_schema(&tool.tool.input_schema) else { return Vec::new() };
     let top = resolve_ref(&root, &root);
     let Some(properties) = top.get("properties").and_then(Value::as_object) else { return Vec::new() };
     if let Some((name, _)) = word.split_once('=') {
         let Some(property) = properties.get(name) else { return Vec::new() };
-        return values(&root, property).into_iter().map(|value| format!("{name}={value} ")).collect();
+        return listed_values(&root, property).into_iter().map(|value| format!("{name}={value} ")).collect();
     }
-    let mut names: Vec<&String> = properties.keys().filter(|name| !is_given(name, given)).collect();
+    let mut names: Vec<&String> = properties.keys().filter(|name| !is_typed(name, typed)).collect();
     // Required arguments come first.
     names.sort_by_key(|name| !is_required(top, name));
     names.into_iter().map(|name| format!("{name}=")).collect()
 }
 
-fn schema(schema: &RawJson) -> Option<Value> {
+fn parse_schema(schema: &RawJson) -> Option<Value> {
     schema.read().ok()
 }
 
 /// The values that a schema lists, in the syntax of the shell.
-fn values(root: &Value, property: &Value) -> Vec<String> {
+fn listed_values(root: &Value, property: &Value) -> Vec<String> {
     let property = resolve_ref(root, property);
     let alternatives = ["anyOf", "oneOf"].into_iter().filter_map(|it| property.get(it)?.as_array()).flatten();
     let schemas: Vec<&Value> = std::iter::once(property)
@@ -103,7 +105,8 @@ fn values(root: &Value, property: &Value) -> Vec<String> {
     values
 }
 
-/// A value in the syntax of the shell, quoted if it contains spaces.
+/// A scalar in the syntax of the shell, quoted if it contains spaces. `None` for arrays, objects and texts that cannot
+/// be quoted.
 fn shell_value(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if text.is_empty() || text.contains([' ', '\'', '"', '\\', '\t', '\n']) => {
@@ -128,12 +131,13 @@ pub(super) fn is_history_allowed(line: &str, published: &HostSnapshot) -> bool {
     };
     let secret_names: Vec<String> = match tool {
         ToolLookup::Found(it) => {
-            schema(&it.tool.input_schema).map(|root| secret_arguments(&root)).unwrap_or_default()
+            parse_schema(&it.tool.input_schema).map(|root| secret_arguments(&root)).unwrap_or_default()
         }
         ToolLookup::Ambiguous(_) | ToolLookup::Missing { nearest: _ } => Vec::new(),
     };
     // Names before `=`, and quoted names in JSON.
-    let names = line.split(|it: char| !(it.is_alphanumeric() || matches!(it, '_' | '-' | '.')));
+    let names =
+        line.split(|character: char| !(character.is_alphanumeric() || matches!(character, '_' | '-' | '.')));
     let is_assigned = |name: &str| {
         let mut following =
             line.match_indices(name).map(|(at, _)| line[at + name.len()..].trim_start_matches(['"', '\'']));
@@ -251,21 +255,21 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_kept(line: &str, want: bool) {
+    fn check_history(line: &str, want: bool) {
         assert_eq!(is_history_allowed(line, &published()), want, "{line}");
     }
 
     #[test]
     fn hd_sc5_line_with_a_secret_is_not_stored() {
-        check_kept("paint colour=red", true);
-        check_kept("paint hidden=x", false);
-        check_kept(r#"call paint {"hidden": "x"}"#, false);
-        check_kept("login password=x", false);
-        check_kept("login api_key:=\"x\"", false);
-        check_kept(r#"login {"apiKey":"x"}"#, false);
-        check_kept("echo text=token", true);
-        check_kept("schema password", true);
-        check_kept(" echo text=a", false);
-        check_kept("", false);
+        check_history("paint colour=red", true);
+        check_history("paint hidden=x", false);
+        check_history(r#"call paint {"hidden": "x"}"#, false);
+        check_history("login password=x", false);
+        check_history("login api_key:=\"x\"", false);
+        check_history(r#"login {"apiKey":"x"}"#, false);
+        check_history("echo text=token", true);
+        check_history("schema password", true);
+        check_history(" echo text=a", false);
+        check_history("", false);
     }
 }

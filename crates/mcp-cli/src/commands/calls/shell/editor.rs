@@ -72,8 +72,8 @@ impl LineReader {
         Ok(LineReader { requests, _terminal: terminal })
     }
 
-    /// Reads the next line.
-    pub(super) async fn next(&self, prompt: &str) -> LineResult {
+    /// Shows the prompt and reads the next line.
+    pub(super) async fn read_line(&self, prompt: &str) -> LineResult {
         let (reply, input) = oneshot::channel();
         match self.requests.send(ReadRequest { prompt: prompt.to_owned(), reply }) {
             Ok(()) => input.await.unwrap_or(LineResult::End),
@@ -88,6 +88,7 @@ struct ReadRequest {
     reply: oneshot::Sender<LineResult>,
 }
 
+/// Runs the thread: reads one line per request.
 fn read_lines(
     helper: &LineHelper,
     history: Option<&Path>,

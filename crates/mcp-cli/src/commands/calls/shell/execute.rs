@@ -17,30 +17,31 @@ use crate::host::unknown_server;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{json, sanitize, style};
-use crate::render::call_result::{content_block, resource_text, result_text};
+use crate::render::call_result::{content_text, resource_text, result_text};
 use crate::render::status::{problem_lines, server_lines};
-use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
+use crate::runtime::run_blocking;
 
 /// Executes a command and prints its result.
 pub(super) async fn execute(context: &Context, host: &Host, command: ShellCommand) -> Exit {
     context.print_result(try_execute(context, host, command).await).await
 }
 
+/// Executes a command and returns its output.
 async fn try_execute(context: &Context, host: &Host, command: ShellCommand) -> Result<Report, Failure> {
     let published = host.snapshot();
     Ok(match command {
         ShellCommand::Empty | ShellCommand::Exit | ShellCommand::Reload => Report::default(),
         ShellCommand::Help => Report::out(help()),
         ShellCommand::Tools(patterns) => {
-            Report::out(tools(context, &published, &NameFilter::new(&patterns))?)
+            Report::out(tools_text(context, &published, &NameFilter::new(&patterns))?)
         }
         ShellCommand::Prompts | ShellCommand::Resources | ShellCommand::Servers | ShellCommand::Problems => {
-            Report::out(list(context, &command, &published))
+            Report::out(list_text(context, &command, &published))
         }
-        ShellCommand::Schema(tool) => schema(context, &published, &tool)?,
+        ShellCommand::Schema(tool) => schema_report(context, &published, &tool)?,
         ShellCommand::Call { tool, words } => call_tool(context, host, &tool, words).await?,
-        ShellCommand::Prompt { name, words } => prompt(context, host, &name, words).await?,
+        ShellCommand::Prompt { name, words } => get_prompt(context, host, &name, words).await?,
         ShellCommand::Read(uri) => {
             let resource = host.read_resource(&uri, RequestOptions::default()).await?;
             Report::out(match context.format {
@@ -62,7 +63,8 @@ async fn try_execute(context: &Context, host: &Host, command: ShellCommand) -> R
     })
 }
 
-fn tools(context: &Context, published: &HostSnapshot, filter: &NameFilter) -> Result<String, Failure> {
+/// The tools that a filter accepts. Fails if it accepts none.
+fn tools_text(context: &Context, published: &HostSnapshot, filter: &NameFilter) -> Result<String, Failure> {
     let style = context.console.table_style();
     let text = match context.format {
         Format::Json => json::line(&ToolsJson(published, filter)),
@@ -75,7 +77,8 @@ fn tools(context: &Context, published: &HostSnapshot, filter: &NameFilter) -> Re
     }
 }
 
-fn list(context: &Context, command: &ShellCommand, published: &HostSnapshot) -> String {
+/// The list that one of the commands `prompts`, `resources`, `servers` and `problems` prints.
+fn list_text(context: &Context, command: &ShellCommand, published: &HostSnapshot) -> String {
     let style = context.console.table_style();
     let or_none =
         |text: String, noun: &str| if text.is_empty() { format!("there are no {noun}\n") } else { text };
@@ -91,7 +94,7 @@ fn list(context: &Context, command: &ShellCommand, published: &HostSnapshot) -> 
     }
 }
 
-fn schema(context: &Context, published: &HostSnapshot, tool: &str) -> Result<Report, Failure> {
+fn schema_report(context: &Context, published: &HostSnapshot, tool: &str) -> Result<Report, Failure> {
     let style = context.console.table_style();
     let text = tool_text(published, tool, style).map_err(Failure::new)?;
     Ok(Report::out(match context.format {
@@ -106,7 +109,7 @@ async fn call_tool(
     tool: &str,
     words: Vec<String>,
 ) -> Result<Report, Failure> {
-    let arguments = blocking(move || call_arguments::parse(&words)).await?;
+    let arguments = run_blocking(move || call_arguments::parse(&words)).await?;
     let result = call(host, &context.progress(), tool, &arguments).await;
     let Some(failure) = &result.error else {
         return Ok(Report::out(match context.format {
@@ -127,9 +130,14 @@ async fn call_tool(
     Ok(Report { err, exit, ..Report::default() })
 }
 
-async fn prompt(context: &Context, host: &Host, name: &str, words: Vec<String>) -> Result<Report, Failure> {
+async fn get_prompt(
+    context: &Context,
+    host: &Host,
+    name: &str,
+    words: Vec<String>,
+) -> Result<Report, Failure> {
     // The arguments of a prompt are always strings.
-    let arguments = match blocking(move || call_arguments::parse(&words)).await? {
+    let arguments = match run_blocking(move || call_arguments::parse(&words)).await? {
         CallArguments::Object(json) => json,
         CallArguments::Pairs(pairs) => pairs_to_strings(&pairs),
     };
@@ -143,7 +151,7 @@ async fn prompt(context: &Context, host: &Host, name: &str, words: Vec<String>) 
 /// A message of a prompt as text: `user: …`.
 fn message_text(message: &PromptMessage) -> String {
     let PromptMessage { role, content, .. } = message;
-    format!("{}: {}", sanitize::line(role), content_block(content))
+    format!("{}: {}", sanitize::line(role), content_text(content))
 }
 
 /// The id of a server that exists.

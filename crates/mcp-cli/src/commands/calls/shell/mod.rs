@@ -55,9 +55,10 @@ struct Shell<'a> {
     context: &'a Context,
     host: &'a Host,
     request: FollowRequest,
-    following: FollowHandle,
-    /// The state that was last compared for changes.
+    follow_handle: FollowHandle,
+    /// The snapshot whose changes were last printed.
     reported: Arc<HostSnapshot>,
+    /// Events to print before the next prompt.
     events: VecDeque<EventLine>,
 }
 
@@ -80,7 +81,7 @@ pub(crate) async fn run(context: &Context, args: ShellArgs, signals: &mut Signal
         Some(recorder) => Host::with_dialer(options, recording_dialer(recorder)),
         None => Host::start(options),
     };
-    let exit = run_shell(context, &host, (request, is_interactive), signals).await;
+    let exit = run_shell(context, &host, request, is_interactive, signals).await;
     let exit = host::stop(&host, exit, signals).await;
     match (record, recorder) {
         (Some(out), Some(recorder)) => save_recording(context, &out, &recorder.recording(), exit).await,
@@ -88,19 +89,21 @@ pub(crate) async fn run(context: &Context, args: ShellArgs, signals: &mut Signal
     }
 }
 
+/// Follows the configuration and executes lines until they end or a signal arrives.
 async fn run_shell(
     context: &Context,
     host: &Host,
-    (request, is_interactive): (FollowRequest, bool),
+    request: FollowRequest,
+    is_interactive: bool,
     signals: &mut Signals,
 ) -> Exit {
     let reported = host.snapshot();
-    let following = tokio::select! {
+    let follow_handle = tokio::select! {
         biased;
         signal = signals.next() => return Exit::Signal(signal),
-        following = follow(context, host, request.clone()) => following,
+        follow_handle = follow(context, host, request.clone()) => follow_handle,
     };
-    let mut shell = Shell { context, host, request, following, reported, events: VecDeque::new() };
+    let mut shell = Shell { context, host, request, follow_handle, reported, events: VecDeque::new() };
     let progress = context.progress();
     tokio::select! {
         biased;
@@ -121,17 +124,19 @@ async fn run_shell(
         match LineReader::start(host.subscribe(), history, context.console.out_colour) {
             Ok(lines) => LineSource::Terminal(lines),
             Err(error) => {
-                return context.fail(Failure::new(format!("cannot use the terminal: {error}"))).await;
+                return context
+                    .print_failure(Failure::new(format!("cannot use the terminal: {error}")))
+                    .await;
             }
         }
     } else {
-        LineSource::Script(script_lines())
+        LineSource::Script(start_script_reader())
     };
     shell.run_lines(source, signals).await
 }
 
-/// The lines of standard input, read by a thread of its own.
-fn script_lines() -> mpsc::Receiver<io::Result<String>> {
+/// Starts a thread that reads the lines of standard input.
+fn start_script_reader() -> mpsc::Receiver<io::Result<String>> {
     let (sender, lines) = mpsc::channel(1);
     std::thread::spawn(move || {
         let mut input = io::stdin().lock();
@@ -153,37 +158,39 @@ fn script_lines() -> mpsc::Receiver<io::Result<String>> {
 }
 
 impl Shell<'_> {
+    /// Executes each line, until `exit`, the end of the lines or a signal.
     async fn run_lines(&mut self, mut source: LineSource, signals: &mut Signals) -> Exit {
         let mut last_failure = Exit::Success;
+        // The beginning of a command that spans several lines.
         let mut pending = String::new();
         loop {
             self.print_changes().await;
             let input = tokio::select! {
                 biased;
                 signal = signals.next() => return Exit::Signal(signal),
-                input = next(&mut source) => input,
+                input = read_line(&mut source) => input,
             };
             let line = match input {
                 Ok(LineResult::Line(line)) => line,
                 Ok(LineResult::Cancelled) => continue,
                 Ok(LineResult::End) => {
                     if let (false, Err(error)) = (pending.trim().is_empty(), split_words(&pending)) {
-                        last_failure = self.usage_error(&error.message()).await;
+                        last_failure = self.print_usage_error(&error.message()).await;
                     }
-                    return end(&source, last_failure);
+                    return final_exit(&source, last_failure);
                 }
                 Err(error) => {
-                    return self.usage_error(&format!("could not read standard input: {error}")).await;
+                    return self.print_usage_error(&format!("could not read standard input: {error}")).await;
                 }
             };
             pending.push_str(&line);
             let Ok(words) = split_words(&pending) else { continue };
             pending.clear();
             let command = match command::parse(words) {
-                Ok(ShellCommand::Exit) => return end(&source, last_failure),
+                Ok(ShellCommand::Exit) => return final_exit(&source, last_failure),
                 Ok(command) => command,
                 Err(message) => {
-                    last_failure = self.usage_error(&message).await;
+                    last_failure = self.print_usage_error(&message).await;
                     continue;
                 }
             };
@@ -207,8 +214,8 @@ impl Shell<'_> {
 
     async fn execute(&mut self, command: ShellCommand) -> Exit {
         if command == ShellCommand::Reload {
-            let following = self.host.follow(self.request.clone()).await;
-            std::mem::replace(&mut self.following, following).stop().await;
+            let follow_handle = self.host.follow(self.request.clone()).await;
+            std::mem::replace(&mut self.follow_handle, follow_handle).stop().await;
             self.host.wait_until_ready().await;
             return Exit::Success;
         }
@@ -231,7 +238,7 @@ impl Shell<'_> {
 
     /// Stores the file events that have arrived. Does not wait.
     async fn collect_file_events(&mut self) {
-        while let Some(Some(event)) = if_ready(self.following.next()).await {
+        while let Some(Some(event)) = poll_once(self.follow_handle.next()).await {
             self.events.extend(file_event_lines(event));
             while self.events.len() > MAX_EVENTS {
                 self.events.pop_front();
@@ -256,13 +263,13 @@ impl Shell<'_> {
         }
     }
 
-    async fn usage_error(&self, message: &str) -> Exit {
-        self.context.fail(Failure::usage(message).help(Some("`help` lists the commands"))).await
+    async fn print_usage_error(&self, message: &str) -> Exit {
+        self.context.print_failure(Failure::usage(message).help(Some("`help` lists the commands"))).await
     }
 }
 
 /// The exit code of the shell. In a terminal, failed lines have no effect on it.
-fn end(source: &LineSource, last_failure: Exit) -> Exit {
+fn final_exit(source: &LineSource, last_failure: Exit) -> Exit {
     match source {
         LineSource::Terminal(_) => Exit::Success,
         LineSource::Script(_) => last_failure,
@@ -270,7 +277,7 @@ fn end(source: &LineSource, last_failure: Exit) -> Exit {
 }
 
 /// Polls a future once and returns its output if it is ready.
-async fn if_ready<T>(future: impl Future<Output = T>) -> Option<T> {
+async fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
         output = future => Some(output),
@@ -278,9 +285,9 @@ async fn if_ready<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-async fn next(source: &mut LineSource) -> io::Result<LineResult> {
+async fn read_line(source: &mut LineSource) -> io::Result<LineResult> {
     match source {
-        LineSource::Terminal(lines) => Ok(lines.next(PROMPT).await),
+        LineSource::Terminal(lines) => Ok(lines.read_line(PROMPT).await),
         LineSource::Script(lines) => match lines.recv().await {
             Some(line) => line.map(LineResult::Line),
             None => Ok(LineResult::End),

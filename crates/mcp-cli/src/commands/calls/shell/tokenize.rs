@@ -5,7 +5,7 @@
 
 /// Why a line is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unclosed {
+pub(crate) enum IncompleteLine {
     /// A quotation mark is not closed.
     Quote(char),
     /// A bracket is not closed.
@@ -14,19 +14,19 @@ pub(crate) enum Unclosed {
     Escape,
 }
 
-impl Unclosed {
+impl IncompleteLine {
     /// The error message.
     pub(crate) fn message(self) -> String {
         match self {
-            Unclosed::Quote(quote) => format!("the quotation mark {quote} is not closed"),
-            Unclosed::Bracket(bracket) => format!("the bracket {bracket} is not closed"),
-            Unclosed::Escape => "the line ends with \\".to_owned(),
+            IncompleteLine::Quote(quote) => format!("the quotation mark {quote} is not closed"),
+            IncompleteLine::Bracket(bracket) => format!("the bracket {bracket} is not closed"),
+            IncompleteLine::Escape => "the line ends with \\".to_owned(),
         }
     }
 }
 
-/// Splits a line into words. Fails if the line is incomplete.
-pub(crate) fn split_words(line: &str) -> Result<Vec<String>, Unclosed> {
+/// Splits a line into words. Fails if a quotation, a bracket or an escape is not closed.
+pub(crate) fn split_words(line: &str) -> Result<Vec<String>, IncompleteLine> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();
     while !rest.is_empty() {
@@ -38,7 +38,7 @@ pub(crate) fn split_words(line: &str) -> Result<Vec<String>, Unclosed> {
 }
 
 /// The first word, and the text after it.
-fn first_word(text: &str) -> Result<(String, &str), Unclosed> {
+fn first_word(text: &str) -> Result<(String, &str), IncompleteLine> {
     let mut word = String::new();
     let mut rest = text;
     // JSON may start at the beginning of a word or value.
@@ -53,13 +53,13 @@ fn first_word(text: &str) -> Result<(String, &str), Unclosed> {
             }
             '\'' => {
                 let inner = &rest[1..];
-                let end = inner.find('\'').ok_or(Unclosed::Quote('\''))?;
+                let end = inner.find('\'').ok_or(IncompleteLine::Quote('\''))?;
                 word.push_str(&inner[..end]);
                 rest = &inner[end + 1..];
             }
-            '"' => rest = quoted(&rest[1..], &mut word)?,
+            '"' => rest = read_quoted(&rest[1..], &mut word)?,
             '\\' => {
-                let escaped = rest[1..].chars().next().ok_or(Unclosed::Escape)?;
+                let escaped = rest[1..].chars().next().ok_or(IncompleteLine::Escape)?;
                 word.push(escaped);
                 rest = &rest[1 + escaped.len_utf8()..];
             }
@@ -74,13 +74,13 @@ fn first_word(text: &str) -> Result<(String, &str), Unclosed> {
 }
 
 /// Appends the text up to the closing double quote to `word`, and returns the text after it.
-fn quoted<'a>(text: &'a str, word: &mut String) -> Result<&'a str, Unclosed> {
+fn read_quoted<'a>(text: &'a str, word: &mut String) -> Result<&'a str, IncompleteLine> {
     let mut characters = text.char_indices();
     while let Some((index, character)) = characters.next() {
         match character {
             '"' => return Ok(&text[index + 1..]),
             '\\' => {
-                let (_, escaped) = characters.next().ok_or(Unclosed::Quote('"'))?;
+                let (_, escaped) = characters.next().ok_or(IncompleteLine::Quote('"'))?;
                 if !matches!(escaped, '"' | '\\' | '$' | '`') {
                     word.push('\\');
                 }
@@ -89,33 +89,33 @@ fn quoted<'a>(text: &'a str, word: &mut String) -> Result<&'a str, Unclosed> {
             character => word.push(character),
         }
     }
-    Err(Unclosed::Quote('"'))
+    Err(IncompleteLine::Quote('"'))
 }
 
-/// The length of the JSON at the start of `text`, determined by brackets and strings only.
-fn json_length(text: &str) -> Result<usize, Unclosed> {
-    let mut open = Vec::new();
-    let (mut in_string, mut escaped) = (false, false);
-    for (at, it) in text.char_indices() {
-        match it {
-            _ if escaped => escaped = false,
-            '\\' if in_string => escaped = true,
+/// The length in bytes of the JSON at the start of `text`. Only brackets and strings are read.
+fn json_length(text: &str) -> Result<usize, IncompleteLine> {
+    let mut open_brackets = Vec::new();
+    let (mut in_string, mut is_escaped) = (false, false);
+    for (at, character) in text.char_indices() {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' if in_string => is_escaped = true,
             '"' => in_string = !in_string,
             _ if in_string => {}
-            '{' | '[' => open.push(it),
+            '{' | '[' => open_brackets.push(character),
             '}' | ']' => {
-                open.pop();
-                if open.is_empty() {
+                open_brackets.pop();
+                if open_brackets.is_empty() {
                     return Ok(at + 1);
                 }
             }
             _ => {}
         }
     }
-    match in_string {
-        true => Err(Unclosed::Quote('"')),
-        false => Err(Unclosed::Bracket(open.last().copied().unwrap_or('{'))),
+    if in_string {
+        return Err(IncompleteLine::Quote('"'));
     }
+    Err(IncompleteLine::Bracket(open_brackets.last().copied().unwrap_or('{')))
 }
 
 #[cfg(test)]
@@ -124,7 +124,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, want: &str) {
-        let got = split_words(line).map_or_else(Unclosed::message, |it| it.join("|"));
+        let got = split_words(line).map_or_else(IncompleteLine::message, |it| it.join("|"));
         assert_eq!(got, want);
     }
 

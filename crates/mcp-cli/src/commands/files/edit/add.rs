@@ -9,7 +9,7 @@ use mcp_host_config::{
 use mcp_host_model::{Dialect, ServerId, ServerSpec};
 use mcp_host_runtime::create_private;
 
-use super::{Edit, EditMode, TextChange, edited, failed};
+use super::{Edit, EditMode, TextChange, edit_report, failure_report};
 use crate::args::AddArgs;
 use crate::config::context::Context;
 use crate::config::file::ConfigFile;
@@ -35,7 +35,7 @@ struct AddRequest {
 
 /// Builds the request from the arguments, and reads a `server.json` if they name one. The error is a message for
 /// the user.
-fn parse_request(args: AddArgs) -> Result<AddRequest, String> {
+fn build_request(args: AddArgs) -> Result<AddRequest, String> {
     let AddArgs {
         file,
         server,
@@ -52,7 +52,7 @@ fn parse_request(args: AddArgs) -> Result<AddRequest, String> {
         description,
         dry_run,
     } = args;
-    let env = name_value_pairs("--env", env)?;
+    let env = parse_name_value_pairs("--env", env)?;
     let package = |kind: PackageKind, package: String| {
         let name = server_name_from_package(&package);
         (name, kind.transport(&package, args.clone(), env.clone()))
@@ -81,7 +81,7 @@ fn parse_request(args: AddArgs) -> Result<AddRequest, String> {
         let kind = url_transport.unwrap_or_else(|| UrlTransportKind::guess(&url));
         (
             server_name_from_url(&url),
-            NewTransport::Url { kind, url, headers: name_value_pairs("--header", header)? },
+            NewTransport::Url { kind, url, headers: parse_name_value_pairs("--header", header)? },
         )
     };
     let name = server.unwrap_or(default_name);
@@ -92,8 +92,8 @@ fn parse_request(args: AddArgs) -> Result<AddRequest, String> {
     Ok(AddRequest { file, server, mode: EditMode::new(dry_run), required_variables, secrets })
 }
 
-/// Parses `NAME=value`. An error does not repeat the text, which may be a secret.
-fn name_value_pairs(flag: &str, texts: Vec<String>) -> Result<Vec<(String, String)>, String> {
+/// Parses texts of the form `NAME=value`. An error does not repeat the text, which may be a secret.
+fn parse_name_value_pairs(flag: &str, texts: Vec<String>) -> Result<Vec<(String, String)>, String> {
     let pair = |text: String| {
         let (name, value) = text
             .split_once('=')
@@ -124,7 +124,7 @@ fn server_name_from_url(url: &str) -> String {
 /// Adds a server. Blocks.
 pub(crate) fn run(context: &Context, args: AddArgs) -> Result<Report, Failure> {
     let AddRequest { file, server, mode, required_variables, secrets } =
-        parse_request(args).map_err(Failure::usage)?;
+        build_request(args).map_err(Failure::usage)?;
     let name = server.id.to_string();
     let edit = Edit { server: &name, done: "added", unchanged: "already exists", mode };
     let mut prompted = Vec::new();
@@ -167,7 +167,7 @@ fn create_file(
 ) -> Result<Report, Failure> {
     let path = file.display().to_string();
     let failed = |error: String, help: Option<&str>| {
-        Failure::from(failed(context, edit, path.clone(), error, help.map(str::to_owned)))
+        Failure::from(failure_report(context, edit, path.clone(), error, help.map(str::to_owned)))
     };
     let options = context.dialect;
     let dialect = options.dialect.or_else(|| detect(&path, ""));
@@ -184,9 +184,10 @@ fn create_file(
     if edit.mode == EditMode::Write {
         create_private(file, &after).map_err(|error| failed(error_chain(&error), None))?;
     }
-    Ok(edited(context, edit, TextChange { path: path.clone(), before: "", after: &after }, losses))
+    Ok(edit_report(context, edit, TextChange { path: path.clone(), before: "", after: &after }, losses))
 }
 
+/// The text of a new file with this server, and what the dialect cannot express.
 fn new_file_text(
     file: &Path,
     profile: Profile,

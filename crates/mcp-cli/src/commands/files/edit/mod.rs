@@ -36,10 +36,12 @@ impl EditMode {
     }
 }
 
-/// A change of one server: its name, and the words that describe the change in the output.
+/// A change of one server, with the words that describe it in the output.
 struct Edit<'a> {
     server: &'a str,
+    /// The participle for a change that was made, such as `removed`.
     done: &'a str,
+    /// The predicate for a file that already had the requested state, such as `is already removed`.
     unchanged: &'a str,
     mode: EditMode,
 }
@@ -85,7 +87,7 @@ pub(crate) fn set(context: &Context, args: SetArgs) -> Result<Report, Failure> {
 }
 
 /// Enables or disables a server. Blocks.
-pub(crate) fn switch(context: &Context, args: &EditArgs, to: Switch) -> Result<Report, Failure> {
+pub(crate) fn set_enabled(context: &Context, args: &EditArgs, to: Switch) -> Result<Report, Failure> {
     let EditArgs { file, server, dry_run } = args;
     let (done, unchanged) = match to {
         Switch::On => ("enabled", "is already enabled"),
@@ -97,6 +99,8 @@ pub(crate) fn switch(context: &Context, args: &EditArgs, to: Switch) -> Result<R
     })
 }
 
+/// Reads the file, applies `change` to its text, and writes the new text unless this is a dry run. `change` returns the
+/// new text and what the dialect cannot express.
 fn run(
     context: &Context,
     file: &Path,
@@ -105,23 +109,23 @@ fn run(
 ) -> Result<Report, Failure> {
     let config = open(file, context).map_err(|error| {
         let ConfigFileError { path, message, help } = error;
-        failed(context, edit, path, message, help)
+        failure_report(context, edit, path, message, help)
     })?;
-    let note = config.detection_notes();
+    let notes = config.detection_notes();
     let path = config.loaded.path.clone();
     let before = &config.loaded.text;
     let failed = |error: String, help: Option<String>| {
-        let report = failed(context, edit, path.clone(), error, help);
-        Report { err: note.clone() + &report.err, ..report }
+        let report = failure_report(context, edit, path.clone(), error, help);
+        Report { err: notes.clone() + &report.err, ..report }
     };
-    let (after, losses) =
-        change(&config).map_err(|error| failed(error.to_string(), help(&error, config.loaded.profile)))?;
+    let (after, losses) = change(&config)
+        .map_err(|error| failed(error.to_string(), error_help(&error, config.loaded.profile)))?;
     if edit.mode == EditMode::Write && after != *before {
         save(&config.path, before, &after).map_err(|error| failed(error_chain(&error), None))?;
     }
-    let report = edited(context, edit, TextChange { path: path.clone(), before, after: &after }, losses);
+    let report = edit_report(context, edit, TextChange { path: path.clone(), before, after: &after }, losses);
     let check = format!("`mcp-host check {}` checks the file", quote_path(file));
-    Ok(Report { err: note.clone(), after: context.console.suggestion(&check), ..report })
+    Ok(Report { err: notes.clone(), after: context.console.suggestion(&check), ..report })
 }
 
 /// The texts of a file before and after a change.
@@ -132,7 +136,7 @@ struct TextChange<'a> {
 }
 
 /// The report of a change.
-fn edited(
+fn edit_report(
     context: &Context,
     edit: &Edit<'_>,
     change: TextChange<'_>,
@@ -141,7 +145,7 @@ fn edited(
     let TextChange { path, before, after } = change;
     Report::out(match context.format {
         Format::Text => {
-            text(&render_diff(&path, before, after, context.console.out_colour), &losses, edit, context)
+            edit_text(&render_diff(&path, before, after, context.console.out_colour), &losses, edit, context)
         }
         Format::Json => json::document(&EditJson {
             server: edit.server.to_owned(),
@@ -154,7 +158,8 @@ fn edited(
     })
 }
 
-fn text(diff: &str, losses: &[UnsupportedField], edit: &Edit<'_>, context: &Context) -> String {
+/// The diff, the losses, and a summary line.
+fn edit_text(diff: &str, losses: &[UnsupportedField], edit: &Edit<'_>, context: &Context) -> String {
     let colour = context.console.out_colour;
     let mut text = diff.to_owned();
     for UnsupportedField { field, reason, fallback, .. } in losses {
@@ -174,7 +179,14 @@ fn text(diff: &str, losses: &[UnsupportedField], edit: &Edit<'_>, context: &Cont
     text + &summary
 }
 
-fn failed(context: &Context, edit: &Edit<'_>, path: String, error: String, help: Option<String>) -> Report {
+/// The report of a change that was not made.
+fn failure_report(
+    context: &Context,
+    edit: &Edit<'_>,
+    path: String,
+    error: String,
+    help: Option<String>,
+) -> Report {
     let mut report = Failure::new(&error).help(help).report(&context.console);
     if context.format == Format::Json {
         let server = edit.server.to_owned();
@@ -183,7 +195,7 @@ fn failed(context: &Context, edit: &Edit<'_>, path: String, error: String, help:
     report
 }
 
-fn help(error: &EditError, profile: Profile) -> Option<String> {
+fn error_help(error: &EditError, profile: Profile) -> Option<String> {
     match error {
         EditError::NoSuchServer { names, .. } if names.is_empty() => {
             Some("the file has no servers".to_owned())

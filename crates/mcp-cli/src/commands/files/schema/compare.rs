@@ -1,4 +1,4 @@
-//! Compares two files with JSON Schemas.
+//! Compares two files with JSON SchemaFiles.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use schema_evolution::{
 };
 use serde_json::Value;
 
-use crate::args::{FormatName, Unproven};
+use crate::args::{FormatName, UnprovenPolicy};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::json;
@@ -20,42 +20,43 @@ const MAX_SCHEMA: u64 = 16 << 20;
 
 /// The files of a comparison. One of them may be `-`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Schemas<'a> {
+pub(super) struct SchemaFiles<'a> {
     pub(super) old: &'a Path,
     pub(super) new: &'a Path,
 }
 
 /// Compares two schemas. The exit is a failure unless each change is allowed; bad input is a usage error. Blocks.
 pub(super) fn run(
-    files: Schemas<'_>,
+    files: SchemaFiles<'_>,
     usage: Use,
-    unproven: Unproven,
+    unproven: UnprovenPolicy,
     format: FormatName,
 ) -> Result<Report, Failure> {
-    let Schemas { old, new } = files;
+    let SchemaFiles { old, new } = files;
     if old == new && old == Path::new("-") {
         return Err(Failure::usage("both schemas are `-`, but standard input has only one")
             .help(Some("write one of them to a file")));
     }
-    let comparison = compare(&read(old)?, &read(new)?).map_err(|error| incomparable(&error, files))?;
+    let comparison =
+        compare(&read_schema(old)?, &read_schema(new)?).map_err(|error| comparison_failure(&error, files))?;
     let out = match format {
         // The caller refuses github.
         FormatName::Text | FormatName::Github => render_text(&comparison, usage),
         FormatName::Json => json::document(&render_json(&comparison, usage)),
-        FormatName::Sarif => json::document(&render_sarif(&comparison, usage, &uri(new))),
+        FormatName::Sarif => json::document(&render_sarif(&comparison, usage, &report_uri(new))),
     };
-    Ok(Report { out, exit: exit(&comparison, usage, unproven), ..Report::default() })
+    Ok(Report { out, exit: exit_code(&comparison, usage, unproven), ..Report::default() })
 }
 
-/// A change that is not proven harmless fails by default, because a gate must not pass what is not decided.
-fn exit(comparison: &Comparison, usage: Use, unproven: Unproven) -> Exit {
+/// The exit code. An unproven change fails by default, because a check in CI must not pass what is not decided.
+fn exit_code(comparison: &Comparison, usage: Use, unproven: UnprovenPolicy) -> Exit {
     match (comparison.verdict(usage), unproven) {
-        (Verdict::Harmless, _) | (Verdict::Unknown, Unproven::Allowed) => Exit::Success,
-        (Verdict::Unknown, Unproven::Refused) | (Verdict::Break, _) => Exit::Failure,
+        (Verdict::Harmless, _) | (Verdict::Unknown, UnprovenPolicy::Allow) => Exit::Success,
+        (Verdict::Unknown, UnprovenPolicy::Refuse) | (Verdict::Break, _) => Exit::Failure,
     }
 }
 
-fn read(file: &Path) -> Result<Value, Failure> {
+fn read_schema(file: &Path) -> Result<Value, Failure> {
     let name = input_name(file);
     let text = read_file(file, MAX_SCHEMA)
         .map_err(|error| Failure::usage(format!("could not read the schema {name}: {error}")))?;
@@ -65,7 +66,7 @@ fn read(file: &Path) -> Result<Value, Failure> {
     })
 }
 
-fn incomparable(error: &Error, files: Schemas<'_>) -> Failure {
+fn comparison_failure(error: &Error, files: SchemaFiles<'_>) -> Failure {
     let name = |side: Side| match side {
         Side::Old => input_name(files.old),
         Side::New => input_name(files.new),
@@ -88,7 +89,7 @@ fn incomparable(error: &Error, files: Schemas<'_>) -> Failure {
     Failure::usage(message).help(Some(help))
 }
 
-/// The file in a report.
-fn uri(file: &Path) -> String {
+/// The URI of a file in a SARIF report.
+fn report_uri(file: &Path) -> String {
     if file == Path::new("-") { "/dev/stdin".to_owned() } else { file.display().to_string() }
 }

@@ -9,11 +9,11 @@ use mcp_host_registry::{ListKind, ServerLists};
 use mcp_host_transport::{CallError, ListResult, Session};
 use tokio::time::{Instant, timeout_at};
 
-use super::examination::Examination;
 use super::report::{StepOutcome, StepResult};
+use super::step_log::StepLog;
 use crate::call_arguments::schema::invalid_schemas;
 use crate::output::count;
-use crate::runtime::blocking;
+use crate::runtime::run_blocking;
 
 /// The help for an invalid item of a server.
 const INVALID_ITEM_HELP: &str =
@@ -23,70 +23,71 @@ const INVALID_ITEM_HELP: &str =
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StartBudget {
     pub(super) deadline: Instant,
+    /// The whole start-up limit, for messages.
     pub(super) limit: Duration,
 }
 
-/// The result of reading one list.
-struct ReadList<T> {
+/// One list of a server, and the result of its step. Without items if it could not be read.
+struct FetchedList<T> {
     result: StepResult,
     items: Vec<T>,
 }
 
-/// The lists of a server.
+/// The lists of a server that could be read.
 #[derive(Default)]
-pub(super) struct ReadLists {
+pub(super) struct FetchedLists {
     pub(super) lists: ServerLists,
-    /// The lists that could be read.
-    pub(super) complete: Vec<ListKind>,
+    /// The kinds of the lists that could be read completely.
+    pub(super) complete_kinds: Vec<ListKind>,
 }
 
 /// Reads the lists that a host would read, within the remaining time of the start.
-pub(super) async fn read_lists(
-    examination: &Examination,
+pub(super) async fn fetch_lists(
+    step_log: &StepLog,
     server: &ResolvedServer,
     session: &Session,
     budget: StartBudget,
-) -> Option<ReadLists> {
+) -> Option<FetchedLists> {
     let discovery = server.spec.discovery;
-    let mut lists = ReadLists::default();
-    match discovery.tools {
-        false => examination.step("tools", StepResult::passed("skipped: `load_tools` is false"))?,
-        true => {
-            examination.begin("tools");
-            let ReadList { result, items } = read_list("tool", budget, session.list_tools()).await;
-            lists.lists.tools = items.iter().cloned().map(Arc::new).collect();
-            lists.complete.push(ListKind::Tool);
-            let result = match result.outcome {
-                StepOutcome::Passed | StepOutcome::Warning => check_schemas(result, items).await,
-                StepOutcome::Failed(_) | StepOutcome::Interrupted => result,
-            };
-            examination.step("tools", result)?;
-        }
+    let mut fetched = FetchedLists::default();
+    if discovery.tools {
+        step_log.begin("tools");
+        let FetchedList { result, items } = fetch_list("tool", budget, session.list_tools()).await;
+        fetched.lists.tools = items.iter().cloned().map(Arc::new).collect();
+        fetched.complete_kinds.push(ListKind::Tool);
+        let result = match result.outcome {
+            StepOutcome::Passed | StepOutcome::Warning => check_schemas(result, items).await,
+            StepOutcome::Failed(_) | StepOutcome::Interrupted => result,
+        };
+        step_log.record("tools", result)?;
+    } else {
+        step_log.record("tools", StepResult::passed("skipped: `load_tools` is false"))?;
     }
     // If prompts or resources cannot be listed, the tools can still be used.
-    let lenient = |result: StepResult| match result.outcome {
+    let with_failure_as_warning = |result: StepResult| match result.outcome {
         StepOutcome::Failed(_) => StepResult { outcome: StepOutcome::Warning, ..result },
         StepOutcome::Passed | StepOutcome::Warning | StepOutcome::Interrupted => result,
     };
-    match discovery.prompts {
-        false => examination.step("prompts", StepResult::passed("skipped: `load_prompts` is false"))?,
-        true => {
-            examination.begin("prompts");
-            let ReadList { result, items } = read_list("prompt", budget, session.list_prompts()).await;
-            lists.lists.prompts = items.into_iter().map(Arc::new).collect();
-            lists.complete.extend(is_read(&result).then_some(ListKind::Prompt));
-            examination.step("prompts", lenient(result))?;
-        }
+    if discovery.prompts {
+        step_log.begin("prompts");
+        let FetchedList { result, items } = fetch_list("prompt", budget, session.list_prompts()).await;
+        fetched.lists.prompts = items.into_iter().map(Arc::new).collect();
+        fetched.complete_kinds.extend(is_read(&result).then_some(ListKind::Prompt));
+        step_log.record("prompts", with_failure_as_warning(result))?;
+    } else {
+        step_log.record("prompts", StepResult::passed("skipped: `load_prompts` is false"))?;
     }
-    examination.begin("resources");
-    let ReadList { result, items } = read_list("resource", budget, session.list_resources()).await;
+    step_log.begin("resources");
+    let FetchedList { result, items } = fetch_list("resource", budget, session.list_resources()).await;
     // Templates have no step of their own, because few servers have any.
-    let templates = read_list("template", budget, session.list_resource_templates()).await;
-    lists.lists.resources = items.into_iter().map(Arc::new).collect();
-    lists.lists.templates = templates.items.into_iter().map(Arc::new).collect();
-    lists.complete.extend((is_read(&result) && is_read(&templates.result)).then_some(ListKind::Resource));
-    examination.step("resources", lenient(result))?;
-    Some(lists)
+    let templates = fetch_list("template", budget, session.list_resource_templates()).await;
+    fetched.lists.resources = items.into_iter().map(Arc::new).collect();
+    fetched.lists.templates = templates.items.into_iter().map(Arc::new).collect();
+    fetched
+        .complete_kinds
+        .extend((is_read(&result) && is_read(&templates.result)).then_some(ListKind::Resource));
+    step_log.record("resources", with_failure_as_warning(result))?;
+    Some(fetched)
 }
 
 /// Whether the list was read, with or without invalid items.
@@ -97,14 +98,15 @@ fn is_read(result: &StepResult) -> bool {
     }
 }
 
-async fn read_list<T>(
+/// Awaits one list within the remaining time, and checks it. `item` is the word for one item in messages.
+async fn fetch_list<T>(
     item: &str,
     budget: StartBudget,
     list: impl Future<Output = Result<ListResult<T>, CallError>>,
-) -> ReadList<T> {
-    let failed = |message, help| ReadList { result: StepResult::failed(message, help), items: Vec::new() };
+) -> FetchedList<T> {
+    let failed = |message, help| FetchedList { result: StepResult::failed(message, help), items: Vec::new() };
     let ListResult { items, rejected, .. } = match timeout_at(budget.deadline, list).await {
-        Ok(Ok(listing)) => listing,
+        Ok(Ok(list)) => list,
         Ok(Err(error)) => {
             return failed(format!("cannot list the {item}s: {error}"), error.help());
         }
@@ -119,31 +121,31 @@ async fn read_list<T>(
         None => StepResult::passed(valid_count),
         Some(first) => {
             let name = first.name.as_deref().map(|it| format!(" `{it}`")).unwrap_or_default();
-            let more = more(rejected.len());
+            let more = more_findings(rejected.len());
             let message =
                 format!("the {item}{name} is malformed: {}{more}; {valid_count} valid", first.reason);
             StepResult::warning(message, INVALID_ITEM_HELP)
         }
     };
-    ReadList { result, items }
+    FetchedList { result, items }
 }
 
 /// Checks the schemas of the tools. Returns the same result, or a warning if a schema is invalid.
 async fn check_schemas(result: StepResult, tools: Vec<Tool>) -> StepResult {
-    let find = move || {
-        let found: Vec<_> = invalid_schemas(tools.iter()).collect();
+    let find_mistake = move || {
+        let found = invalid_schemas(tools.iter());
         let first = found.first()?;
-        let more = more(found.len());
-        Some(format!("the tool `{}` has a mistake: {}{more}", tools[first.tool].name, first.message()))
+        let more = more_findings(found.len());
+        Some(format!("the tool `{}` has a mistake: {}{more}", tools[first.tool_index].name, first.message()))
     };
-    match blocking(find).await {
+    match run_blocking(find_mistake).await {
         None => result,
         Some(message) => StepResult::warning(format!("{message}; {}", result.message), INVALID_ITEM_HELP),
     }
 }
 
 /// The number of further findings: ` (and 2 more)`.
-fn more(found: usize) -> String {
+fn more_findings(found: usize) -> String {
     if found > 1 { format!(" (and {} more)", found - 1) } else { String::new() }
 }
 
@@ -161,8 +163,8 @@ mod tests {
             sleep(Duration::from_secs(6)).await;
             Ok(ListResult::<Tool>::empty())
         };
-        assert_eq!(read_list("tool", budget, slow()).await.result.message, "0 tools");
-        let result = read_list("prompt", budget, slow()).await.result;
+        assert_eq!(fetch_list("tool", budget, slow()).await.result.message, "0 tools");
+        let result = fetch_list("prompt", budget, slow()).await.result;
         assert_eq!(result.message, "the prompts were not listed within the start-up limit of 10 s");
         assert!(result.help.is_some_and(|it| it.contains("start-up limit")));
     }

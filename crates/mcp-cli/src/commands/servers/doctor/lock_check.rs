@@ -35,8 +35,8 @@ impl LockState {
         }
     }
 
-    /// The failure of an invalid lock file.
-    pub(super) fn check_file(&self) -> Option<StepResult> {
+    /// The failure of a lock file that cannot be read; `None` otherwise.
+    pub(super) fn file_failure(&self) -> Option<StepResult> {
         match self {
             LockState::None | LockState::Loaded(_) => None,
             LockState::Invalid(error) => Some(StepResult {
@@ -70,17 +70,18 @@ fn compare(approval: &Approval, server: &ServerId, offer: &ServerDefinitions) ->
         let effect = effect(approval.policy.added);
         return StepResult::warning(format!("never approved: {items}, {effect}"), DRIFT_HELP);
     }
-    let about = drift.identity_changes().iter().map(|it| format!("its {}", it.as_str()));
-    let drifted = drift.items();
-    let drifted =
-        drifted.iter().map(|ItemDrift { item, key, change: _, .. }| match drift.consequence(*item, key) {
+    let identity_changes = drift.identity_changes().iter().map(|it| format!("its {}", it.as_str()));
+    let drifted_items = drift.items();
+    let drifted = drifted_items.iter().map(|ItemDrift { item, key, change: _, .. }| {
+        match drift.consequence(*item, key) {
             Some(DriftConsequence { enforcement, reason, .. }) => {
                 format!("{} `{key}` is {}: {reason}", item.as_str(), effect(enforcement))
             }
             None => format!("{} `{key}` was removed", item.as_str()),
-        });
+        }
+    });
     // Withheld items come first.
-    let mut all: Vec<String> = drifted.chain(about).collect();
+    let mut all: Vec<String> = drifted.chain(identity_changes).collect();
     let more = all.len().saturating_sub(MAX_DIFFERENCES);
     all.truncate(MAX_DIFFERENCES);
     if more > 0 {

@@ -3,13 +3,13 @@
 //! The steps are those of a host, one at a time and with their durations. Servers are tested concurrently. The first
 //! ones are reported in the order of the file, later ones as soon as they are done.
 
-mod examination;
 mod lists;
 mod lock_check;
 mod network;
 mod program;
 mod report;
 mod server_tests;
+mod step_log;
 mod steps;
 mod text;
 
@@ -26,7 +26,7 @@ use crate::host::select_server;
 use crate::output::failure::Failure;
 use crate::render::suggestions::quote_path;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signals, unless_signalled};
+use crate::runtime::signals::{Signals, run_until_signal};
 use lock_check::LockState;
 use server_tests::ServerTests;
 
@@ -36,9 +36,9 @@ pub(crate) async fn run(
     servers: &ServerArgs,
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
-    let (desired, lock) = unless_signalled(signals, prepare(context, servers)).await??;
+    let (desired, lock) = run_until_signal(signals, prepare(context, servers)).await??;
     let mut tests = ServerTests::start(context, desired, lock);
-    let signal = unless_signalled(signals, tests.wait()).await.err();
+    let signal = run_until_signal(signals, tests.wait()).await.err();
     let mut report = tests.final_report();
     if report.exit == Exit::Success && signal.is_none() && context.format == Format::Text {
         let file = quote_path(servers.file.as_deref().unwrap_or(Path::new("")));
@@ -47,7 +47,7 @@ pub(crate) async fn run(
             .push_str(&context.console.suggestion(&format!("`mcp-host tools {file}` lists their tools")));
     }
     match signal {
-        None => Ok(unless_signalled(signals, context.print(report)).await.unwrap_or_else(Exit::Signal)),
+        None => Ok(run_until_signal(signals, context.print(report)).await.unwrap_or_else(Exit::Signal)),
         // The end of this function drops the tests, and with them every process that they started.
         Some(signal) => Ok(context.print_interrupted(report, signal).await),
     }

@@ -11,8 +11,8 @@ use mcp_host_transport::ProxyAddress;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout_at};
 
-use super::examination::Examination;
 use super::report::StepResult;
+use super::step_log::StepLog;
 
 /// The maximum of any time limit. Longer limits could overflow the clock.
 const MAX_LIMIT: Duration = Duration::from_secs(60 * 60 * 24);
@@ -27,15 +27,11 @@ const PROXY_HELP: &str = "check the proxy in HTTPS_PROXY, HTTP_PROXY and ALL_PRO
 
 /// Resolves the host and connects to its port, within `limit`. If the URL uses a proxy, only the proxy is
 /// checked, because it may resolve names that this machine cannot.
-pub(super) async fn check_network(
-    examination: &Examination,
-    endpoint: &UrlEndpoint,
-    limit: Duration,
-) -> Option<()> {
+pub(super) async fn check_network(step_log: &StepLog, endpoint: &UrlEndpoint, limit: Duration) -> Option<()> {
     let limit = limit.min(MAX_LIMIT);
     let deadline = Instant::now() + limit;
     if let Some(proxy) = ProxyAddress::for_url(&endpoint.url) {
-        examination.begin("proxy");
+        step_log.begin("proxy");
         let connected = match resolve(&proxy.host, proxy.port, deadline, limit).await {
             Ok(addresses) => connect_any(&addresses, proxy.port, deadline).await,
             Err(message) => Err((message, RESOLVE_HELP)),
@@ -46,29 +42,29 @@ pub(super) async fn check_network(
                 StepResult::failed(format!("{proxy}: {message}"), Some(PROXY_HELP.to_owned()))
             }
         };
-        return examination.step("proxy", result);
+        return step_log.record("proxy", result);
     }
     let (Some(host), Some(port)) = (endpoint.url.host_str(), endpoint.url.port_or_known_default()) else {
         let help = "add a host to the URL".to_owned();
-        return examination.step("address", StepResult::failed("the URL has no host", Some(help)));
+        return step_log.record("address", StepResult::failed("the URL has no host", Some(help)));
     };
     // An IPv6 address is in brackets in a URL.
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    examination.begin("address");
+    step_log.begin("address");
     let addresses = match resolve(host, port, deadline, limit).await {
         Ok(addresses) => addresses,
         Err(message) => {
-            return examination.step("address", StepResult::failed(message, Some(RESOLVE_HELP.to_owned())));
+            return step_log.record("address", StepResult::failed(message, Some(RESOLVE_HELP.to_owned())));
         }
     };
     let texts: Vec<String> = addresses.iter().map(|address| address.ip().to_string()).collect();
-    examination.step("address", StepResult::passed(texts.join(", ")))?;
-    examination.begin("port");
+    step_log.record("address", StepResult::passed(texts.join(", ")))?;
+    step_log.begin("port");
     let result = match connect_any(&addresses, port, deadline).await {
         Ok(address) => StepResult::passed(format!("port {port} of {} is open", address.ip())),
         Err((message, help)) => StepResult::failed(format!("port {port}: {message}"), Some(help.to_owned())),
     };
-    examination.step("port", result)
+    step_log.record("port", result)
 }
 
 /// Resolves a name to its first addresses. An error is a message.
@@ -107,10 +103,12 @@ async fn connect_any(
     Err(last_error)
 }
 
+/// The message and help for an address that does not respond.
 fn no_response() -> (String, &'static str) {
     ("no response".to_owned(), "the host may be down, or a firewall may block the connection")
 }
 
+/// The message and help for a failed connection.
 fn connect_error(error: &io::Error) -> (String, &'static str) {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => {

@@ -50,7 +50,7 @@ pub(super) enum StepOutcome {
     Interrupted,
 }
 
-/// The place of the cause of a failure.
+/// Where the cause of a failure is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FailureCause {
     /// In the configuration or the lock file.
@@ -79,7 +79,7 @@ pub(super) struct DoctorJson<'a> {
 }
 
 /// The exit code. An error in the configuration takes precedence over a server that cannot be used.
-pub(super) fn exit(reports: &[ServerReport]) -> Exit {
+pub(super) fn exit_code(reports: &[ServerReport]) -> Exit {
     let outcomes = || reports.iter().flat_map(|report| &report.steps).map(|step| step.outcome);
     if outcomes().any(|outcome| outcome == StepOutcome::Failed(FailureCause::Configuration)) {
         Exit::Failure
@@ -90,7 +90,7 @@ pub(super) fn exit(reports: &[ServerReport]) -> Exit {
     }
 }
 
-/// The result of a step.
+/// The result of a step, without its name and duration.
 pub(super) struct StepResult {
     pub(super) outcome: StepOutcome,
     pub(super) message: String,
@@ -130,7 +130,7 @@ mod tests {
             target: None,
             steps: outcomes.iter().map(step).collect(),
         };
-        assert_eq!(exit(&[report]), want);
+        assert_eq!(exit_code(&[report]), want);
     }
 
     #[test]

@@ -9,10 +9,10 @@ use mcp_host_runtime::{ActiveProblem, DesiredServers, FailedServer, HostSnapshot
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
-use super::examination::Examination;
 use super::lock_check::LockState;
-use super::report::{DoctorJson, FailureCause, ServerReport, StepOutcome, StepResult, exit};
-use super::steps::examine;
+use super::report::{DoctorJson, FailureCause, ServerReport, StepOutcome, StepResult, exit_code};
+use super::step_log::StepLog;
+use super::steps::test_server;
 use super::text::report_text;
 use crate::args::Format;
 use crate::config::context::Context;
@@ -28,6 +28,7 @@ pub(super) struct ServerTests<'a> {
     progress: ProgressDisplay,
     /// In the order of the file; invalid entries are last.
     tests: Vec<ServerTest>,
+    /// The tasks. Each returns the index of its test and what the server offers.
     running: JoinSet<(usize, Option<CatalogServer>)>,
     /// Whether a report was printed.
     has_output: bool,
@@ -38,7 +39,7 @@ struct ServerTest {
     name: String,
     transport: Option<&'static str>,
     target: Option<String>,
-    examination: Examination,
+    step_log: StepLog,
     is_done: bool,
     is_printed: bool,
     /// What the server offers, if its lists were read.
@@ -48,7 +49,7 @@ struct ServerTest {
 impl<'a> ServerTests<'a> {
     /// Starts the tests. Dropping the value ends them, with all processes that they started.
     pub(super) fn start(context: &'a Context, desired: DesiredServers, lock: LockState) -> ServerTests<'a> {
-        let mut res = ServerTests {
+        let mut tests = ServerTests {
             context,
             progress: context.progress(),
             tests: Vec::new(),
@@ -56,13 +57,13 @@ impl<'a> ServerTests<'a> {
             has_output: false,
         };
         for (index, server) in desired.servers.into_iter().enumerate() {
-            let test = ServerTest::of_server(&server);
-            let (examination, lock) = (test.examination.clone(), lock.clone());
-            res.running.spawn(async move { (index, examine(examination, server, lock).await) });
-            res.tests.push(test);
+            let test = ServerTest::from_server(&server);
+            let (step_log, lock) = (test.step_log.clone(), lock.clone());
+            tests.running.spawn(async move { (index, test_server(step_log, server, lock).await) });
+            tests.tests.push(test);
         }
-        res.tests.extend(desired.failed.into_iter().map(ServerTest::invalid_entry));
-        res
+        tests.tests.extend(desired.failed.into_iter().map(ServerTest::from_invalid_entry));
+        tests
     }
 
     /// Waits for all tests and prints the reports. Cancel-safe.
@@ -131,8 +132,8 @@ impl<'a> ServerTests<'a> {
     /// The output that remains, and the exit code. Tests that are still running are reported as interrupted.
     pub(super) fn final_report(&mut self) -> Report {
         let reports: Vec<ServerReport> = self.tests.iter().map(ServerTest::report).collect();
-        let exit = exit(&reports);
-        let published = self.published();
+        let exit = exit_code(&reports);
+        let published = self.combined_snapshot();
         let out = match self.context.format {
             Format::Json => {
                 let problems = published.problems.iter().map(|active| &active.problem).collect();
@@ -156,8 +157,8 @@ impl<'a> ServerTests<'a> {
         Report { out, exit, after, ..Report::default() }
     }
 
-    /// The catalog of all servers that were read, with the problems that a single test cannot find.
-    fn published(&self) -> HostSnapshot {
+    /// A snapshot with the catalog of all servers that were read, and the problems that a single test cannot find.
+    fn combined_snapshot(&self) -> HostSnapshot {
         let entries: Vec<CatalogServer> = self.tests.iter().filter_map(|test| test.entry.clone()).collect();
         let catalog = Catalog::build(&Builtins::default(), &entries);
         let since = SystemTime::now();
@@ -189,14 +190,14 @@ impl ServerTest {
             name,
             transport: None,
             target: None,
-            examination: Examination::new(),
+            step_log: StepLog::new(),
             is_done: false,
             is_printed: false,
             entry: None,
         }
     }
 
-    fn of_server(server: &ResolvedServer) -> ServerTest {
+    fn from_server(server: &ResolvedServer) -> ServerTest {
         ServerTest {
             transport: Some(server.endpoint.kind().as_str()),
             target: Some(server.endpoint.label()),
@@ -204,8 +205,8 @@ impl ServerTest {
         }
     }
 
-    /// An invalid entry, which cannot be tested.
-    fn invalid_entry(failed: FailedServer) -> ServerTest {
+    /// The finished test of an invalid entry, which cannot be started.
+    fn from_invalid_entry(failed: FailedServer) -> ServerTest {
         let FailedServer { id, error } = failed;
         let test = ServerTest::new(id);
         let result = StepResult {
@@ -213,7 +214,7 @@ impl ServerTest {
             message: error.to_string(),
             help: error.help,
         };
-        let _ = test.examination.step("configuration", result);
+        let _ = test.step_log.record("configuration", result);
         ServerTest { is_done: true, ..test }
     }
 
@@ -222,7 +223,7 @@ impl ServerTest {
             name: self.name.clone(),
             transport: self.transport,
             target: self.target.clone(),
-            steps: if self.is_done { self.examination.steps() } else { self.examination.interrupted() },
+            steps: if self.is_done { self.step_log.steps() } else { self.step_log.interrupted_steps() },
         }
     }
 }

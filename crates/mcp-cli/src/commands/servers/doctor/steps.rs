@@ -13,103 +13,104 @@ use mcp_host_transport::{
     ProcessExit, ProgramSearch, ProgramSearchResult, Session, find_missing_script, find_program,
 };
 
-use super::examination::Examination;
-use super::lists::{ReadLists, StartBudget, read_lists};
+use super::lists::{FetchedLists, StartBudget, fetch_lists};
 use super::lock_check::LockState;
 use super::network::check_network;
 use super::program::{downloads_packages, install_help};
 use super::report::StepResult;
+use super::step_log::StepLog;
 use crate::host;
-use crate::runtime::blocking;
+use crate::runtime::run_blocking;
 
-/// How long a server may take to end after the test. It is then killed, with a warning.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long a server may take to end after the test. After that it is killed, and the test has a warning.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// A handshake that takes longer gets a warning.
 const SLOW_HANDSHAKE: Duration = Duration::from_secs(5);
 
 /// Tests one server. Returns what it offers if its lists were read. Dropping the future ends the process that it
 /// started.
-pub(super) async fn examine(
-    examination: Examination,
+pub(super) async fn test_server(
+    step_log: StepLog,
     server: ResolvedServer,
     lock: LockState,
 ) -> Option<CatalogServer> {
     let mut lists = None;
     // The result is not needed: a failure is visible in the last step.
-    let _ = run_steps(&examination, &server, &lock, &mut lists).await;
+    let _ = run_steps(&step_log, &server, &lock, &mut lists).await;
     let (id, exposure) = (server.spec.id, server.spec.exposure);
     lists.map(|lists| CatalogServer::new(id, exposure, Arc::new(lists)))
 }
 
+/// Runs the steps and stores the lists in `offered` once they are read. Returns `None` if a step failed.
 async fn run_steps(
-    examination: &Examination,
+    step_log: &StepLog,
     server: &ResolvedServer,
     lock: &LockState,
     offered: &mut Option<ServerLists>,
 ) -> Option<()> {
-    examination
-        .step("configuration", StepResult::passed("the entry is valid and its variables have values"))?;
-    if let Some(result) = lock.check_file() {
-        examination.step("lock", result)?;
+    step_log
+        .record("configuration", StepResult::passed("the entry is valid and its variables have values"))?;
+    if let Some(result) = lock.file_failure() {
+        step_log.record("lock", result)?;
     }
     let mut endpoint = server.endpoint.clone();
     match &mut endpoint {
         Endpoint::Stdio(stdio) => {
-            examination.begin("program");
+            step_log.begin("program");
             let result = check_program(stdio).await;
-            examination.step("program", result)?;
+            step_log.record("program", result)?;
         }
         Endpoint::Sse(url) | Endpoint::WebSocket(url) | Endpoint::Http(url) => {
-            check_network(examination, url, server.spec.limits.connect).await?;
+            check_network(step_log, url, server.spec.limits.connect).await?;
         }
     }
-    let session = connect(examination, server, &endpoint).await?;
+    let session = connect(step_log, server, &endpoint).await?;
     // As in a host, handshake and lists share one time limit.
     let budget = StartBudget { deadline: session.start_deadline(), limit: server.spec.limits.startup };
-    let lists = read_lists(examination, server, &session, budget).await;
+    let fetched = fetch_lists(step_log, server, &session, budget).await;
     let counters = session.counters();
-    let (noise, dropped) = (counters.noise_bytes, counters.dropped_messages);
+    let (noise_bytes, dropped) = (counters.noise_bytes, counters.dropped_messages);
     // A larger amount is an oversized message, which has its own error.
     let too_large = u64::try_from(server.spec.limits.message_bytes).unwrap_or(u64::MAX);
-    if noise > 0 && noise < too_large {
+    if noise_bytes > 0 && noise_bytes < too_large {
         let help = "a stdio server must write only MCP messages to its standard output, and its log to standard error";
-        examination.step(
+        step_log.record(
             "noise",
-            StepResult::warning(format!("{noise} bytes on standard output are not MCP messages"), help),
+            StepResult::warning(format!("{noise_bytes} bytes on standard output are not MCP messages"), help),
         )?;
     }
     if dropped > 0 {
         let help = "the server sends messages faster than they can be processed";
-        examination.step(
+        step_log.record(
             "messages",
             StepResult::warning(format!("{dropped} messages of the server were dropped"), help),
         )?;
     }
-    let ReadLists { lists, complete } = lists?;
+    let FetchedLists { lists, complete_kinds } = fetched?;
     *offered = Some(lists.clone());
-    let offer = ServerDefinitions::of(&session.server(), lists, complete);
+    let offer = ServerDefinitions::of(&session.server(), lists, complete_kinds);
     if let Some(result) = lock.compare(&server.spec.id, &offer) {
-        examination.step("lock", result)?;
+        step_log.record("lock", result)?;
     }
-    examination.begin("end");
-    let ended = session.close(GRACE).await;
-    let result = if ended.evidence.exit.is_some_and(ProcessExit::was_killed) {
+    step_log.begin("end");
+    let closed = session.close(CLOSE_TIMEOUT).await;
+    let result = if closed.evidence.exit.is_some_and(ProcessExit::was_killed) {
         StepResult::warning(
-            format!("the server did not end in time and was killed{}", ended.evidence),
+            format!("the server did not end in time and was killed{}", closed.evidence),
             "a server should end when its standard input is closed",
         )
     } else {
         StepResult::passed("the server ended when it was asked to")
     };
-    examination.step("end", result)
+    step_log.record("end", result)
 }
 
 /// Finds the program on the disk. Replaces the name `mcp-host` by the path of this executable.
 async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
     if endpoint.command == "mcp-host"
-        && let Some(own) = env::current_exe().ok().and_then(|it| it.into_os_string().into_string().ok())
+        && let Some(own_path) = env::current_exe().ok().and_then(|it| it.into_os_string().into_string().ok())
     {
-        endpoint.command = own;
+        endpoint.command = own_path;
         return StepResult::passed("this program");
     }
     let directory =
@@ -132,7 +133,7 @@ async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
     let command = endpoint.command.clone();
     let arguments = endpoint.args.clone();
     let shown_directory = directory.display().to_string();
-    let (found, script) = blocking(move || {
+    let (found, script) = run_blocking(move || {
         let arguments = arguments.iter().map(Secret::expose);
         let found = find_program(&command, ProgramSearch::new(&path, &directory));
         (found, find_missing_script(&command, arguments, &directory))
@@ -162,13 +163,14 @@ async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
     }
 }
 
-async fn connect(examination: &Examination, server: &ResolvedServer, endpoint: &Endpoint) -> Option<Session> {
-    examination.begin("handshake");
+/// Opens a session with the server, as the step `handshake`.
+async fn connect(step_log: &StepLog, server: &ResolvedServer, endpoint: &Endpoint) -> Option<Session> {
+    step_log.begin("handshake");
     let (limits, logins) = (server.spec.limits.clone(), host::login_options().map(Logins::new));
     let session = match host::open_session(server, endpoint, limits, logins.as_ref()).await {
         Ok(session) => session,
         Err(error) => {
-            examination.step("handshake", StepResult::failed(error.to_string(), error.help()));
+            step_log.record("handshake", StepResult::failed(error.to_string(), error.help()));
             return None;
         }
     };
@@ -184,7 +186,7 @@ async fn connect(examination: &Examination, server: &ResolvedServer, endpoint: &
         Endpoint::Stdio(stdio) if downloads_packages(&stdio.command) => Some(&stdio.command),
         Endpoint::Stdio(_) | Endpoint::Sse(_) | Endpoint::WebSocket(_) | Endpoint::Http(_) => None,
     };
-    let result = match (examination.elapsed() >= SLOW_HANDSHAKE, package_runner) {
+    let result = match (step_log.elapsed() >= SLOW_HANDSHAKE, package_runner) {
         (false, _) => StepResult::passed(message),
         (true, Some(command)) => StepResult::warning(
             format!("{message}; slow"),
@@ -195,6 +197,6 @@ async fn connect(examination: &Examination, server: &ResolvedServer, endpoint: &
             "check the server's log for what it does at its start",
         ),
     };
-    examination.step("handshake", result)?;
+    step_log.record("handshake", result)?;
     Some(session)
 }

@@ -11,7 +11,7 @@ use crate::output::{sanitize, style};
 /// The report on one server.
 pub(super) fn report_text(report: &ServerReport, colour: Colour) -> String {
     let ServerReport { name, transport, target, steps } = report;
-    let problem = main_problem(steps);
+    let problem = main_problem_index(steps);
     let outcome = problem.map_or(StepOutcome::Passed, |index| steps[index].outcome);
     let mut text =
         format!("{} {}", mark(outcome, colour), style::paint(colour, style::NOTE, &sanitize::line(name)));
@@ -48,8 +48,8 @@ pub(super) fn report_text(report: &ServerReport, colour: Colour) -> String {
     text
 }
 
-/// The step that is reported first: the failed or interrupted one, or else the first with a warning.
-fn main_problem(steps: &[Step]) -> Option<usize> {
+/// The index of the step that is reported first: the failed or interrupted one, or else the first with a warning.
+fn main_problem_index(steps: &[Step]) -> Option<usize> {
     let has_failed = |step: &Step| matches!(step.outcome, StepOutcome::Failed(_) | StepOutcome::Interrupted);
     let failed = steps.iter().position(has_failed);
     failed.or_else(|| steps.iter().position(|step| step.outcome == StepOutcome::Warning))
@@ -68,7 +68,7 @@ fn mark(outcome: StepOutcome, colour: Colour) -> String {
 fn push_step(text: &mut String, step: &Step, colour: Colour) {
     let Step { name, outcome, message, help, duration } = step;
     let _ = write!(text, "  {} {name:13}  {}", mark(*outcome, colour), sanitize::line(message));
-    if let Some(time) = time(*duration) {
+    if let Some(time) = duration_text(*duration) {
         text.push_str(&style::paint(colour, style::DIM, &format!("  ({time})")));
     }
     text.push('\n');
@@ -79,7 +79,7 @@ fn push_step(text: &mut String, step: &Step, colour: Colour) {
 }
 
 /// `12 ms` or `3.4 s`; `None` below half a millisecond.
-fn time(duration: Duration) -> Option<String> {
+fn duration_text(duration: Duration) -> Option<String> {
     match duration.as_secs_f64() {
         seconds if seconds < 0.0005 => None,
         seconds if seconds < 1.0 => Some(format!("{:.0} ms", seconds * 1000.0)),

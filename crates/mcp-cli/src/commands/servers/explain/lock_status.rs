@@ -31,13 +31,14 @@ enum ApprovalState {
     Gone,
 }
 
-/// The status of a name in one of a server's lists. `offer` is what the server offers now, if it was started.
+/// The status of a name in one of a server's lists, by the lock file. `offer` is what the server offers now, if it was started.
 /// `None` for a resource without `offer`, because the lock file identifies resources by URI.
 pub(super) fn lock_status(
     approval: &Approval,
     server: &ServerId,
     offer: Option<&ServerDefinitions>,
-    (list, name): (ListKind, &str),
+    list: ListKind,
+    name: &str,
 ) -> Option<LockStatus> {
     let (item, key) = lock_key(offer, list, name)?;
     let approved = approval.lock.server(server);

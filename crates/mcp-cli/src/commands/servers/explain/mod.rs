@@ -29,32 +29,32 @@ use crate::output::failure::Failure;
 use crate::output::{json, sanitize, style};
 use crate::render::status::server_lines;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signals, unless_signalled};
+use crate::runtime::signals::{Signals, run_until_signal};
 use lock_status::{LockStatus, lock_status};
 
 /// The names to explain, by list.
-type Names = [(ListKind, Vec<String>); 3];
+type NamesByList = [(ListKind, Vec<String>); 3];
 
 /// The checked arguments.
 struct PreparedExplain {
     config: ConfigFile,
     /// More than one only with `--start`.
     servers: Vec<ServerId>,
-    names: Names,
+    names: NamesByList,
     approval: Option<Approval>,
 }
 
-/// Explains names.
+/// Explains the requested names, by the configuration alone or with the started servers.
 pub(crate) async fn run(
     context: &Context,
     args: ExplainArgs,
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
     let start = args.start;
-    let prepared = unless_signalled(signals, prepare(context, args)).await??;
+    let prepared = run_until_signal(signals, prepare(context, args)).await??;
     if !start {
         let explanations: Vec<Explanation> =
-            prepared.servers.iter().flat_map(|server| explanations(&prepared, server, None)).collect();
+            prepared.servers.iter().flat_map(|server| explain_server(&prepared, server, None)).collect();
         return Ok(print(context, &explanations, Report::default()).await);
     }
     let mut desired = prepared.config.loaded.desired.clone();
@@ -62,12 +62,12 @@ pub(crate) async fn run(
         desired = select_server(desired, Some(server.as_str()))?;
     }
     // Start the servers without the lock file, so that the items that the lock file withholds are explained too.
-    let exit = with_servers(desired, (Supervision::Off, None), signals, async |host| {
+    let exit = with_servers(desired, Supervision::Off, None, signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::All).await;
         let (mut all, mut any_unreachable) = (Vec::new(), false);
         for server in &prepared.servers {
             match host.server_definitions(server) {
-                Some(offer) => all.extend(explanations(&prepared, server, Some(&offer))),
+                Some(offer) => all.extend(explain_server(&prepared, server, Some(&offer))),
                 None => any_unreachable = true,
             }
         }
@@ -97,6 +97,7 @@ fn remove_found_elsewhere(explanations: &mut Vec<Explanation>) {
         .retain(|it| it.offered != Some(false) || !found.contains(&(it.kind, it.decision.original.clone())));
 }
 
+/// Reads the configuration and the lock file, and selects the servers.
 async fn prepare(context: &Context, args: ExplainArgs) -> Result<PreparedExplain, Failure> {
     let ExplainArgs { file, server, tool, prompt, resource, start } = args;
     let config = context.open(file.as_deref().unwrap_or(Path::new(""))).await?;
@@ -114,8 +115,8 @@ async fn prepare(context: &Context, args: ExplainArgs) -> Result<PreparedExplain
     Ok(PreparedExplain { config, servers, names, approval })
 }
 
-/// Explains each name by the rules of a server.
-fn explanations(
+/// Explains each requested name by the rules of a server. `offer` is what the server offers, if it was started.
+fn explain_server(
     prepared: &PreparedExplain,
     server: &ServerId,
     offer: Option<&ServerDefinitions>,
@@ -132,12 +133,12 @@ fn explanations(
             ListKind::Prompt => prompts,
             ListKind::Resource => resources,
         };
-        explanations.extend(explain(*list, server, rules, names));
+        explanations.extend(explain_names(*list, server, rules, names));
     }
     if let Some(approval) = approval {
         for explanation in &mut explanations {
-            let item = (explanation.kind, explanation.decision.original.as_str());
-            explanation.lock = lock_status(approval, server, offer, item);
+            let name = &explanation.decision.original;
+            explanation.lock = lock_status(approval, server, offer, explanation.kind, name);
         }
     }
     if let Some(offer) = offer {
@@ -171,7 +172,7 @@ async fn print(context: &Context, explanations: &[Explanation], mut report: Repo
 }
 
 /// The server's own names of everything that it offers.
-fn offered_names(offer: &ServerDefinitions) -> Names {
+fn offered_names(offer: &ServerDefinitions) -> NamesByList {
     let lists = &offer.lists;
     let resources = lists.resources.iter().map(|resource| resource.name.to_string());
     let templates = lists.templates.iter().map(|template| template.name.to_string());
@@ -206,12 +207,13 @@ fn find_server(config: &ConfigFile, name: Option<&str>) -> Result<ServerId, Fail
     }
 }
 
-fn explain(list: ListKind, server: &ServerId, rules: &ExposureRules, names: &[String]) -> Vec<Explanation> {
+/// Explains names of one list by its rules.
+fn explain_names(list: ListKind, server: &ServerId, rules: &ExposureRules, names: &[String]) -> Vec<Explanation> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let decider = CompiledRules::new(server, rules);
+    let compiled_rules = CompiledRules::new(server, rules);
     let decisions = decide_all(&Builtins::default(), list, server, rules, &names);
     let explanations = decisions.into_iter().map(|decision| {
-        let stages = decider.explain(list, &decision.original);
+        let stages = compiled_rules.explain(list, &decision.original);
         let (offered, suggestion) = (None, None);
         Explanation { kind: list, list: list.as_str(), decision, stages, offered, suggestion, lock: None }
     });
@@ -229,6 +231,7 @@ struct ExplainJson<'a> {
 struct Explanation {
     #[serde(skip)]
     kind: ListKind,
+    /// The name of the kind, for the document.
     list: &'static str,
     #[serde(flatten)]
     decision: Decision,
@@ -244,7 +247,7 @@ struct Explanation {
 
 impl Explanation {
     /// Compares the name with those that the server offers.
-    fn compare_with(&mut self, offered: &Names, catalog: &Catalog) {
+    fn compare_with(&mut self, offered: &NamesByList, catalog: &Catalog) {
         let original = &self.decision.original;
         let is_offered = offered.iter().any(|(list, names)| *list == self.kind && names.contains(original));
         self.offered = Some(is_offered);

@@ -14,13 +14,13 @@ use std::time::SystemTime;
 use mcp_host_runtime::{Approval, DesiredServers, Host, HostSnapshot, ServerState};
 
 use crate::args::{Format, ServerArgs};
-use crate::call_arguments::schema::with_schema_problems;
+use crate::call_arguments::schema::add_schema_problems;
 pub(crate) use crate::commands::servers::list::target::ListTarget;
 use crate::commands::servers::list::target::NO_SERVERS;
 use crate::commands::servers::list::tool_stream::ToolStream;
 use crate::commands::servers::list::tools::ToolsView;
 use crate::config::context::Context;
-use crate::config::refusal::{StartRefusal, open_approved};
+use crate::config::refusal::{StartRefusal, open_with_lock};
 use crate::host::known_tools::remember_tools;
 use crate::host::startup::{WaitFor, starting_servers, wait_and_show};
 use crate::host::{select_server, with_servers_and_signals};
@@ -31,7 +31,7 @@ use crate::output::table::TableStyle;
 use crate::render::status::{problem_lines, server_lines};
 use crate::render::suggestions::suggest_call;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signals, unless_signalled};
+use crate::runtime::signals::{Signals, run_until_signal};
 
 /// The servers to start.
 struct PreparedList {
@@ -49,27 +49,27 @@ pub(crate) async fn run(
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
     let PreparedList { desired, path, approval } =
-        unless_signalled(signals, prepare(context, servers, target)).await??;
+        run_until_signal(signals, prepare(context, servers, target)).await??;
     let invalid_entries = desired.failed.len();
     let exit = with_servers_and_signals(desired, approval, signals, async |host, signals| {
         let mut stream = ToolStream::new(context, target);
-        let waited = unless_signalled(signals, wait(context, host, target, &mut stream)).await;
+        let waited = run_until_signal(signals, wait_and_stream(context, host, target, &mut stream)).await;
         let snapshot = host.snapshot();
         let published = match (target, &waited) {
-            (ListTarget::Tools(..), Ok(())) => with_schema_problems(snapshot).await,
+            (ListTarget::Tools(..), Ok(())) => add_schema_problems(snapshot).await,
             (ListTarget::Prompts | ListTarget::Resources, _) | (_, Err(_)) => snapshot,
         };
         if servers.server.is_none() {
             remember_tools(&path, &published).await;
         }
-        let exit = exit(&published, invalid_entries, target);
-        let mut report = report(context, target, &published, (exit, stream));
+        let exit = exit_code(&published, invalid_entries, target);
+        let mut report = list_report(context, target, &published, exit, stream);
         match waited {
             Ok(()) => {
                 if let (ListTarget::Tools(..), Format::Text) = (target, context.format) {
                     report.after = context.console.suggestion(&suggest_call(&published, &path));
                 }
-                unless_signalled(signals, context.print(report)).await.unwrap_or_else(Exit::Signal)
+                run_until_signal(signals, context.print(report)).await.unwrap_or_else(Exit::Signal)
             }
             Err(signal) => {
                 report.after = interruption_note(context, &published);
@@ -81,7 +81,12 @@ pub(crate) async fn run(
 }
 
 /// Waits for the servers, and prints the tools of each one as soon as it is done if the wait is long.
-async fn wait(context: &Context, host: &Host, target: ListTarget<'_>, stream: &mut Option<ToolStream<'_>>) {
+async fn wait_and_stream(
+    context: &Context,
+    host: &Host,
+    target: ListTarget<'_>,
+    stream: &mut Option<ToolStream<'_>>,
+) {
     let progress = context.progress();
     let condition = match target {
         ListTarget::Tools(ToolsView::Single(tool), _) => WaitFor::Tool(tool),
@@ -89,7 +94,7 @@ async fn wait(context: &Context, host: &Host, target: ListTarget<'_>, stream: &m
     };
     wait_and_show(host, &progress, condition, async |published| {
         let Some(stream) = stream else { return ControlFlow::Continue(()) };
-        match context.print_part(&progress, stream.part(published)).await {
+        match context.print_part(&progress, stream.take_part(published)).await {
             WriteOutcome::Complete => ControlFlow::Continue(()),
             WriteOutcome::BrokenPipe | WriteOutcome::Failed => ControlFlow::Break(()),
         }
@@ -105,13 +110,14 @@ fn interruption_note(context: &Context, published: &HostSnapshot) -> String {
     }
 }
 
+/// Reads the configuration and the lock file, and selects the servers.
 async fn prepare(
     context: &Context,
     servers: &ServerArgs,
     target: ListTarget<'_>,
 ) -> Result<PreparedList, Failure> {
     let ServerArgs { file, server } = servers;
-    let (file, approval) = open_approved(context, file.as_deref())
+    let (file, approval) = open_with_lock(context, file.as_deref())
         .await
         .map_err(|refusal| refusal_report(context, target, refusal))?;
     let desired = select_server(file.loaded.desired, server.as_deref())?;
@@ -120,7 +126,7 @@ async fn prepare(
 
 fn refusal_report(context: &Context, target: ListTarget<'_>, refusal: StartRefusal) -> Report {
     let out = match context.format {
-        Format::Json => document(target, &refusal.published(SystemTime::now())),
+        Format::Json => json_document(target, &refusal.to_snapshot(SystemTime::now())),
         Format::Text => String::new(),
     };
     Report { out, ..Failure::from(refusal).report(&context.console) }
@@ -128,7 +134,7 @@ fn refusal_report(context: &Context, target: ListTarget<'_>, refusal: StartRefus
 
 /// The exit code. An invalid entry takes precedence over a server that is not ready. A tool that is shown needs no
 /// other server.
-fn exit(published: &HostSnapshot, invalid_entries: usize, target: ListTarget<'_>) -> Exit {
+fn exit_code(published: &HostSnapshot, invalid_entries: usize, target: ListTarget<'_>) -> Exit {
     let is_shown = match target {
         ListTarget::Tools(ToolsView::Single(name), _) => published.catalog.tool(name).is_some(),
         ListTarget::Tools(..) | ListTarget::Prompts | ListTarget::Resources => false,
@@ -142,24 +148,26 @@ fn exit(published: &HostSnapshot, invalid_entries: usize, target: ListTarget<'_>
     }
 }
 
-fn report(
+/// The report of what is published. `stream` prints the rest of a table or tree.
+fn list_report(
     context: &Context,
     target: ListTarget<'_>,
     published: &HostSnapshot,
-    (exit, stream): (Exit, Option<ToolStream<'_>>),
+    exit: Exit,
+    stream: Option<ToolStream<'_>>,
 ) -> Report {
     let style = context.console.table_style();
-    let success = |out| Report { out, exit, ..Report::default() };
+    let with_exit = |out| Report { out, exit, ..Report::default() };
     let out = match (target, context.format) {
         (ListTarget::Tools(ToolsView::Single(name), _), format) => {
             return match (tools::tool_text(published, name, style), format) {
-                (Ok(text), Format::Text) => success(text),
-                (Ok(_), Format::Json) => success(document(target, published)),
+                (Ok(text), Format::Text) => with_exit(text),
+                (Ok(_), Format::Json) => with_exit(json_document(target, published)),
                 (Err(message), format) => {
                     let exit = if exit == Exit::Success { Exit::Failure } else { exit };
                     let failure = Failure::with_exit(exit, message).report(&context.console);
                     let out =
-                        if format == Format::Json { document(target, published) } else { String::new() };
+                        if format == Format::Json { json_document(target, published) } else { String::new() };
                     // The missing tool may belong to a server that is not ready.
                     let err = failure.err + &server_lines(published, context.console.err_colour);
                     Report { out, err, ..failure }
@@ -167,31 +175,36 @@ fn report(
             };
         }
         (ListTarget::Tools(ToolsView::Provider(provider), filter), format) => {
-            let projection = tools::projection(published, provider, filter);
+            let projection = tools::project_tools(published, provider, filter);
             let out = match format {
                 Format::Text => tools::provider_table(&projection, style),
-                Format::Json => document(target, published),
+                Format::Json => json_document(target, published),
             };
             let err =
                 tools::provider_notes(&projection) + &server_lines(published, context.console.err_colour);
-            Report { err, ..success(out) }
+            Report { err, ..with_exit(out) }
         }
-        (_, Format::Json) => success(document(target, published)),
+        (_, Format::Json) => with_exit(json_document(target, published)),
         (ListTarget::Tools(ToolsView::Tree | ToolsView::Table, _), Format::Text) => {
-            success(stream.expect("a table or tree is written in parts").rest(published))
+            with_exit(stream.expect("a table or tree is written in parts").into_rest(published))
         }
         (ListTarget::Prompts, Format::Text) => {
-            success(with_servers_below(prompts::prompt_table(published, style), published, style))
+            with_exit(with_server_lines(prompts::prompt_table(published, style), published, style))
         }
         (ListTarget::Resources, Format::Text) => {
-            success(with_servers_below(resources::resource_tables(published, style), published, style))
+            with_exit(with_server_lines(resources::resource_tables(published, style), published, style))
         }
     };
-    no_match(context, target, published, out)
+    add_no_match_error(context, target, published, out)
 }
 
 /// Adds an error to the report if no tool matches the filter.
-fn no_match(context: &Context, target: ListTarget<'_>, published: &HostSnapshot, report: Report) -> Report {
+fn add_no_match_error(
+    context: &Context,
+    target: ListTarget<'_>,
+    published: &HostSnapshot,
+    report: Report,
+) -> Report {
     let ListTarget::Tools(_, filter) = target else { return report };
     if filter.is_empty() || published.catalog.tools().iter().any(|tool| filter.accepts(tool)) {
         return report;
@@ -201,21 +214,21 @@ fn no_match(context: &Context, target: ListTarget<'_>, published: &HostSnapshot,
     Report { err: report.err + &failure.err, exit, ..report }
 }
 
-/// A list, the servers and the problems.
-fn with_servers_below(list: String, published: &HostSnapshot, style: TableStyle) -> String {
+/// A list, followed by the server lines and the problems.
+fn with_server_lines(list: String, published: &HostSnapshot, style: TableStyle) -> String {
     let mut parts = vec![list, server_lines(published, style.colour), problem_lines(published, style.colour)];
     parts.retain(|part| !part.is_empty());
     if parts.is_empty() { NO_SERVERS.to_owned() } else { parts.join("\n") }
 }
 
-fn document(target: ListTarget<'_>, published: &HostSnapshot) -> String {
+fn json_document(target: ListTarget<'_>, published: &HostSnapshot) -> String {
     match target {
         ListTarget::Tools(ToolsView::Table | ToolsView::Tree, filter) => {
             json::document(&tools::ToolsJson(published, filter))
         }
         ListTarget::Tools(ToolsView::Single(name), _) => tools::tool_document(published, name),
         ListTarget::Tools(ToolsView::Provider(provider), filter) => {
-            json::document(&tools::projection(published, provider, filter).to_tools_json())
+            json::document(&tools::project_tools(published, provider, filter).to_tools_json())
         }
         ListTarget::Prompts => json::document(&prompts::PromptsJson(published)),
         ListTarget::Resources => json::document(&resources::ResourcesJson(published)),
@@ -230,7 +243,7 @@ mod tests {
     #[track_caller]
     fn check(states: &[ServerState], invalid_entries: usize, want: Exit) {
         let servers: Vec<_> = states.iter().map(|state| ("s", *state)).collect();
-        assert_eq!(exit(&published(&servers), invalid_entries, ListTarget::Prompts), want);
+        assert_eq!(exit_code(&published(&servers), invalid_entries, ListTarget::Prompts), want);
     }
 
     #[test]

@@ -13,7 +13,7 @@ const COLUMNS: [Column; 4] =
 /// One line per prompt.
 pub(crate) fn prompt_table(published: &HostSnapshot, style: TableStyle) -> String {
     let rows = published.catalog.prompts().iter().map(|entry| {
-        let arguments: Vec<String> = entry.prompt.arguments().iter().map(argument).collect();
+        let arguments: Vec<String> = entry.prompt.arguments().iter().map(argument_text).collect();
         vec![
             entry.name.to_string(),
             entry.server.to_string(),
@@ -24,8 +24,8 @@ pub(crate) fn prompt_table(published: &HostSnapshot, style: TableStyle) -> Strin
     table(&COLUMNS, &rows.collect::<Vec<_>>(), style)
 }
 
-/// `name`, or `[name]` if it is optional.
-fn argument(argument: &PromptArgument) -> String {
+/// An argument as `name`, or as `[name]` if it is optional.
+fn argument_text(argument: &PromptArgument) -> String {
     let PromptArgument { name, description: _, required, .. } = argument;
     if *required { name.clone() } else { format!("[{name}]") }
 }

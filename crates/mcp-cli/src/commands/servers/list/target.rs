@@ -1,4 +1,4 @@
-//! What a list command shows.
+//! The choice of what a list command prints.
 
 use crate::commands::servers::list::name_filter::NameFilter;
 use crate::commands::servers::list::tools::ToolsView;
@@ -6,7 +6,7 @@ use crate::commands::servers::list::tools::ToolsView;
 /// The output for a configuration without servers.
 pub(super) const NO_SERVERS: &str = "no servers are configured\n";
 
-/// What is listed.
+/// What a list command prints.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ListTarget<'a> {
     /// The tools that a filter accepts.

@@ -31,7 +31,7 @@ pub(super) struct ToolStream<'a> {
 }
 
 impl<'a> ToolStream<'a> {
-    /// A stream if the output is a table or a tree.
+    /// Creates a stream. `None` if the output is neither a table nor a tree.
     pub(super) fn new(context: &Context, target: ListTarget<'a>) -> Option<ToolStream<'a>> {
         let (is_tree, filter) = match (target, context.format) {
             (ListTarget::Tools(ToolsView::Tree, filter), Format::Text) => (true, filter),
@@ -50,24 +50,24 @@ impl<'a> ToolStream<'a> {
         })
     }
 
-    /// The servers that are done since the last part. Empty if there are none.
-    pub(super) fn part(&mut self, published: &HostSnapshot) -> String {
-        let mut text = self.take_lists(published, |status| status.state != ServerState::Starting);
+    /// The tools of the servers that are done since the last part. Empty if there are none.
+    pub(super) fn take_part(&mut self, published: &HostSnapshot) -> String {
+        let mut text = self.take_tools(published, |status| status.state != ServerState::Starting);
         if !self.is_tree {
-            text.push_str(&self.server_lines(published, |status| status.state == ServerState::Failed));
+            text.push_str(&self.take_server_lines(published, |status| status.state == ServerState::Failed));
         }
         self.has_output |= !text.is_empty();
         text
     }
 
-    /// The remaining servers and the summary.
-    pub(super) fn rest(mut self, published: &HostSnapshot) -> String {
-        let mut text = self.take_lists(published, |_| true);
+    /// The tools of the remaining servers, and the summary.
+    pub(super) fn into_rest(mut self, published: &HostSnapshot) -> String {
+        let mut text = self.take_tools(published, |_| true);
         let mut sections = Vec::new();
         if !self.is_tree {
             let tools = published.catalog.tools().iter().filter(|tool| self.filter.accepts(tool));
             sections.push(total_line(&tools.collect::<Vec<_>>(), self.style.colour));
-            sections.push(self.server_lines(published, |_| true));
+            sections.push(self.take_server_lines(published, |_| true));
         }
         // The problems of other tools are of no interest to a filter.
         if self.filter.is_empty() {
@@ -83,7 +83,7 @@ impl<'a> ToolStream<'a> {
     }
 
     /// The tools of the servers that `is_due` accepts and that were not printed yet.
-    fn take_lists(&mut self, published: &HostSnapshot, is_due: impl Fn(&ServerStatus) -> bool) -> String {
+    fn take_tools(&mut self, published: &HostSnapshot, is_due: impl Fn(&ServerStatus) -> bool) -> String {
         let due = published.servers.iter().filter(|it| is_due(it) && !self.printed.contains(&it.id));
         let due: Vec<&ServerStatus> = due.collect();
         let text = if self.is_tree {
@@ -99,7 +99,11 @@ impl<'a> ToolStream<'a> {
     }
 
     /// The status lines of the servers that `is_due` accepts and that were not printed yet.
-    fn server_lines(&mut self, published: &HostSnapshot, is_due: impl Fn(&ServerStatus) -> bool) -> String {
+    fn take_server_lines(
+        &mut self,
+        published: &HostSnapshot,
+        is_due: impl Fn(&ServerStatus) -> bool,
+    ) -> String {
         let is_new = |status: &ServerStatus| is_due(status) && !self.reported.contains(&status.id);
         let text = server_lines_where(published, is_new, self.style.colour);
         let due = published.servers.iter().filter(|status| is_due(status));
@@ -140,16 +144,16 @@ mod tests {
             note  files        2  -\n";
         let total = "3 tools, about 49 tokens\n";
         let mut parts = stream();
-        assert_eq!(parts.part(&state([Starting, Starting, Starting])), "");
-        assert_eq!(parts.part(&state([Starting, Failed, Starting])), "✗ gone  failed\n");
-        assert_eq!(parts.part(&state([Ready, Failed, Starting])), table);
-        assert_eq!(parts.part(&state([Ready, Failed, Starting])), "");
+        assert_eq!(parts.take_part(&state([Starting, Starting, Starting])), "");
+        assert_eq!(parts.take_part(&state([Starting, Failed, Starting])), "✗ gone  failed\n");
+        assert_eq!(parts.take_part(&state([Ready, Failed, Starting])), table);
+        assert_eq!(parts.take_part(&state([Ready, Failed, Starting])), "");
         assert_eq!(
-            parts.rest(&state([Ready, Failed, Starting])),
+            parts.into_rest(&state([Ready, Failed, Starting])),
             format!("\n{total}\n✓ files  ready\n… slow   starting\n")
         );
         assert_eq!(
-            stream().rest(&state([Ready, Failed, Ready])),
+            stream().into_rest(&state([Ready, Failed, Ready])),
             format!("{table}\n{total}\n✓ files  ready\n✗ gone   failed\n✓ slow   ready\n")
         );
     }

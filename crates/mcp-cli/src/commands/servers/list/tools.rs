@@ -58,7 +58,7 @@ pub(super) fn tool_row(entry: &ExposedTool) -> Vec<String> {
         entry.name.to_string(),
         entry.server.to_string(),
         token_count(entry).to_string(),
-        hint(&entry.tool),
+        hint_text(&entry.tool),
         entry.tool.description_text().into_owned(),
     ]
 }
@@ -90,8 +90,8 @@ pub(super) fn server_tree(
         let padding = " ".repeat(width.saturating_sub(name.width()));
         let line = format!("{branch} {name}{padding}  {}", sanitize::line(&tool.tool.description_text()));
         // Only the description is cut.
-        let least = branch.width() + 1 + name.width() + 1;
-        text.push_str(&truncate(line.trim_end(), table_style.width.max(least)));
+        let min_width = branch.width() + 1 + name.width() + 1;
+        text.push_str(&truncate(line.trim_end(), table_style.width.max(min_width)));
         text.push('\n');
     }
     text
@@ -115,7 +115,7 @@ impl Serialize for ToolsJson<'_> {
 }
 
 /// The tools that a filter accepts, adapted to a provider.
-pub(crate) fn projection(published: &HostSnapshot, provider: Provider, filter: &NameFilter) -> Projection {
+pub(crate) fn project_tools(published: &HostSnapshot, provider: Provider, filter: &NameFilter) -> Projection {
     let tools = published.catalog.tools().iter().filter(|tool| filter.accepts(tool));
     project(&tools.cloned().collect::<Vec<_>>(), provider)
 }
@@ -169,7 +169,7 @@ pub(crate) fn tool_text(
         sanitize::line(original),
         exposed.server,
         token_count(exposed),
-        annotations(*hints),
+        annotations_text(*hints),
         match task_support {
             TaskSupport::Optional => "; can run as a task",
             TaskSupport::Required => "; runs as a task",
@@ -178,8 +178,8 @@ pub(crate) fn tool_text(
     );
     let _ = writeln!(text, "{}", style::paint(colour, style::DIM, &summary));
     let app = exposed.tool.app_uri().map(|uri| format!("app {}", sanitize::line(&uri)));
-    let only = (!exposed.tool.is_for_models()).then(|| "for apps only".to_owned());
-    let app: Vec<String> = app.into_iter().chain(only).collect();
+    let audience = (!exposed.tool.is_for_models()).then(|| "for apps only".to_owned());
+    let app: Vec<String> = app.into_iter().chain(audience).collect();
     if !app.is_empty() {
         let _ = writeln!(text, "{}", style::paint(colour, style::DIM, &app.join("; ")));
     }
@@ -233,7 +233,7 @@ fn token_count(exposed: &ExposedTool) -> usize {
 }
 
 /// The most important annotation of a tool in one word, and whether it has an app or is for apps only; `-` without any.
-fn hint(tool: &Tool) -> String {
+fn hint_text(tool: &Tool) -> String {
     let ToolHints { read_only, destructive, .. } = tool.hints;
     let effect = match (read_only, destructive) {
         (Some(true), _) => Some("reads"),
@@ -254,7 +254,7 @@ fn hint(tool: &Tool) -> String {
 }
 
 /// All annotations of a tool. They are claims of the server.
-fn annotations(hints: ToolHints) -> String {
+fn annotations_text(hints: ToolHints) -> String {
     let ToolHints { read_only, destructive, idempotent, open_world, .. } = hints;
     let texts = [
         (read_only, "read-only", "writes"),
@@ -279,7 +279,7 @@ pub(super) mod tests {
 
     const STYLE: TableStyle = TableStyle { width: 60, colour: Colour::Never };
 
-    /// A ready server with three tools, a failed one and one that has started.
+    /// A ready server with three tools, a failed server, and a ready one without tools.
     pub(in super::super) fn published() -> HostSnapshot {
         let json = r#"{"tools":[
             {"name":"read","description":"Reads a file that is somewhere, whatever is in it, and more","annotations":{"readOnlyHint":true,"openWorldHint":false},
@@ -336,7 +336,7 @@ pub(super) mod tests {
         );
         let document = serde_json::to_value(ToolsJson(&published, &filter)).unwrap();
         assert_eq!(document["tools"].as_array().unwrap().len(), 1);
-        assert_eq!(projection(&published, Provider::Gemini, &filter).tools.len(), 1);
+        assert_eq!(project_tools(&published, Provider::Gemini, &filter).tools.len(), 1);
     }
 
     #[test]

@@ -20,9 +20,9 @@ use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{json, sanitize, style};
 use crate::render::status::server_lines_where;
-use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signals, unless_signalled};
+use crate::runtime::run_blocking;
+use crate::runtime::signals::{Signals, run_until_signal};
 use report::{LockJson, ServerDrift};
 
 /// The operation on the lock file.
@@ -50,14 +50,15 @@ struct PreparedLock {
 
 /// Creates, shows or updates the lock file of a configuration.
 pub(crate) async fn run(context: &Context, args: LockArgs, signals: &mut Signals) -> Result<Exit, Failure> {
-    let prepared = unless_signalled(signals, prepare(context, args)).await??;
+    let prepared = run_until_signal(signals, prepare(context, args)).await??;
     let desired = prepared.desired.clone();
-    let exit = report_with_servers(context, (desired, None), signals, async |host| {
+    let exit = report_with_servers(context, desired, None, signals, async |host| {
         compare_and_write(context, host, prepared).await
     });
     Ok(exit.await)
 }
 
+/// Reads the configuration and the lock file, and selects the action.
 async fn prepare(context: &Context, args: LockArgs) -> Result<PreparedLock, Failure> {
     let LockArgs { file, update, all, check } = args;
     let config = context.open_and_report(file.as_deref()).await?;
@@ -65,7 +66,7 @@ async fn prepare(context: &Context, args: LockArgs) -> Result<PreparedLock, Fail
     let path = lock_path(&config.path);
     let read = {
         let path = path.clone();
-        blocking(move || read_lock(&path)).await
+        run_blocking(move || read_lock(&path)).await
     };
     let (lock, before) = match read {
         Ok(Some(loaded)) => (loaded.lock, Some(loaded.text)),
@@ -98,7 +99,7 @@ async fn prepare(context: &Context, args: LockArgs) -> Result<PreparedLock, Fail
     })
 }
 
-/// Compares the servers with the lock file, writes it if requested, and reports the changes.
+/// Compares the started servers with the lock file, writes it if requested, and reports the changes.
 async fn compare_and_write(
     context: &Context,
     host: &Host,
@@ -106,7 +107,7 @@ async fn compare_and_write(
 ) -> Result<Report, Failure> {
     let PreparedLock { desired: _, configuration, path, lock: approved, before, action } = prepared;
     let published = host.snapshot();
-    let offers = offers(host, &published);
+    let offers = collect_offers(host, &published);
     let mut lock = approved.clone();
     approve(&mut lock, &offers, &published, &action).map_err(Failure::usage)?;
     let text = lock.to_text();
@@ -118,7 +119,7 @@ async fn compare_and_write(
     };
     if is_written {
         let path = path.clone();
-        let written = blocking(move || match before {
+        let written = run_blocking(move || match before {
             Some(before) => save(&path, &before, &text),
             None => create_like(&path, &text, &configuration),
         });
@@ -127,7 +128,7 @@ async fn compare_and_write(
     // Compare with the previous lock file, so that the output shows what was approved just now.
     let drifts: Vec<ServerDrift> =
         published.servers.iter().map(|status| server_drift(status.id.as_str(), &offers, &approved)).collect();
-    let has_drift = offers.iter().any(|(id, offer)| !drift(&lock, id, offer).is_empty());
+    let has_drift = offers.iter().any(|(id, offer)| !compute_drift(&lock, id, offer).is_empty());
     let exit = if drifts.iter().any(|server| server.offer.is_none()) {
         Exit::Unreachable
     } else if has_drift && !is_written {
@@ -155,12 +156,12 @@ async fn compare_and_write(
 }
 
 /// The offers of the reachable servers.
-fn offers(host: &Host, published: &HostSnapshot) -> Vec<(ServerId, ServerDefinitions)> {
+fn collect_offers(host: &Host, published: &HostSnapshot) -> Vec<(ServerId, ServerDefinitions)> {
     let ids = published.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
     ids.filter_map(|id| host.server_definitions(&id).map(|offer| (id, offer))).collect()
 }
 
-fn drift(lock: &LockFile, server: &ServerId, offer: &ServerDefinitions) -> Drift {
+fn compute_drift(lock: &LockFile, server: &ServerId, offer: &ServerDefinitions) -> Drift {
     Drift::compute(lock.server(server), &offer.observed, &offer.read_lists, DriftPolicy::default())
 }
 
@@ -173,7 +174,7 @@ fn server_drift<'a>(
     ServerDrift {
         server: server.to_owned(),
         offer: found.map(|(_, offer)| offer),
-        drift: found.map(|(id, offer)| drift(lock, id, offer)),
+        drift: found.map(|(id, offer)| compute_drift(lock, id, offer)),
         approved: lock.servers.get(server),
     }
 }
@@ -206,12 +207,13 @@ fn approve(
     Ok(())
 }
 
+/// Approves everything that a server offers now.
 fn approve_server(lock: &mut LockFile, id: &ServerId, offer: &ServerDefinitions) {
     let mut approved = offer.observed.clone();
     // A list that could not be read keeps its approval.
-    for (item, prints) in lock.server(id).into_iter().flat_map(|server| &server.items) {
+    for (item, definitions) in lock.server(id).into_iter().flat_map(|server| &server.items) {
         if !offer.read_lists.contains(&item.list()) {
-            approved.items.insert(*item, prints.clone());
+            approved.items.insert(*item, definitions.clone());
         }
     }
     lock.servers.insert(id.as_str().to_owned(), approved);

@@ -78,13 +78,13 @@ impl<'a> LockJson<'a> {
         LockJson {
             lock: lock.display().to_string(),
             written,
-            servers: servers.iter().map(ServerDrift::json).collect(),
+            servers: servers.iter().map(ServerDrift::to_json).collect(),
         }
     }
 }
 
 impl ServerDrift<'_> {
-    fn json(&self) -> ServerDriftJson<'_> {
+    fn to_json(&self) -> ServerDriftJson<'_> {
         let drift = self.drift.as_ref();
         let changes = drift.map(Drift::items).unwrap_or_default();
         ServerDriftJson {
@@ -96,11 +96,11 @@ impl ServerDrift<'_> {
                 .flat_map(Drift::identity_changes)
                 .map(|it| it.as_str())
                 .collect(),
-            changes: changes.iter().map(|it| self.change(it)).collect(),
+            changes: changes.iter().map(|it| self.change_json(it)).collect(),
         }
     }
 
-    fn change(&self, drifted: &ItemDrift) -> ChangeJson {
+    fn change_json(&self, drifted: &ItemDrift) -> ChangeJson {
         let ItemDrift { item, key, change, .. } = drifted;
         let (change, parts): (&str, &[DefinitionPart]) = match change {
             None => ("gone", &[]),
@@ -149,6 +149,7 @@ impl ServerDrift<'_> {
         text
     }
 
+    /// Appends the lines about one changed item.
     fn push_item(&self, text: &mut String, offer: &ServerDefinitions, drifted: &ItemDrift) {
         let ItemDrift { item, key, change, .. } = drifted;
         let name = sanitize::line(key);
@@ -172,7 +173,7 @@ impl ServerDrift<'_> {
                 }
                 for part in parts.iter().filter(|it| **it != DefinitionPart::Description) {
                     // The lock file stores only a hash of these, so only the new value can be shown.
-                    if let Some(value) = member(*item, key, &offer.lists, *part) {
+                    if let Some(value) = definition_member(*item, key, &offer.lists, *part) {
                         push_lines(text, '+', &format!("{} {value}", part.as_str()));
                     }
                 }
@@ -182,7 +183,7 @@ impl ServerDrift<'_> {
 }
 
 /// A member of an item's definition, as its server sent it.
-fn member(item: ItemKind, key: &str, lists: &ServerLists, part: DefinitionPart) -> Option<String> {
+fn definition_member(item: ItemKind, key: &str, lists: &ServerLists, part: DefinitionPart) -> Option<String> {
     let raw: &RawJson = match item {
         ItemKind::Tool => &lists.tools.iter().find(|it| *it.name == *key)?.raw,
         ItemKind::Prompt => &lists.prompts.iter().find(|it| *it.name == *key)?.raw,

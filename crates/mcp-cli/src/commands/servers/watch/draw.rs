@@ -9,7 +9,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, Clear, Paragraph, Row, Table, TableState, Wrap};
 
-use super::view::{Mode, ServerRow, View};
+use super::view::{ServerRow, View, ViewMode};
 use crate::output::count;
 use crate::output::table::truncate;
 
@@ -26,7 +26,7 @@ const KEYS: [(&str, &str); 8] = [
 ];
 
 /// Below this width, only the most important columns are shown.
-const NARROW: u16 = 60;
+const NARROW_WIDTH: u16 = 60;
 
 /// Draws the view.
 pub(super) fn draw(frame: &mut Frame<'_>, view: &View, colour: Colour) {
@@ -49,11 +49,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View, colour: Colour) {
     .areas(area);
     frame.render_widget(Paragraph::new(heading(view, styles, area.width)), head);
     match view.mode {
-        Mode::Details => {
+        ViewMode::Details => {
             let whole = Rect::new(top.x, top.y, top.width, foot.y.saturating_sub(top.y)).intersection(area);
             draw_details(frame, view, styles, whole);
         }
-        Mode::List | Mode::Filter | Mode::Help => {
+        ViewMode::List | ViewMode::Filter | ViewMode::Help => {
             draw_servers(frame, view, styles, top);
             draw_list(frame, "problems", problem_lines(view, styles, area.width), styles, middle);
             let height = usize::from(bottom.height.saturating_sub(1));
@@ -68,7 +68,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View, colour: Colour) {
         }
     }
     frame.render_widget(Paragraph::new(footing(view, styles, area.width)), foot);
-    if view.mode == Mode::Help {
+    if view.mode == ViewMode::Help {
         draw_help(frame, styles);
     }
 }
@@ -116,6 +116,7 @@ fn fit(text: &str, width: u16) -> String {
     truncate(text, usize::from(width))
 }
 
+/// The first line: the title and the counts.
 fn heading(view: &View, styles: Styles, width: u16) -> Line<'static> {
     let ready = view.servers.iter().filter(|it| it.state == ServerState::Ready).count();
     let counts = format!(
@@ -130,9 +131,10 @@ fn heading(view: &View, styles: Styles, width: u16) -> Line<'static> {
     Line::from(vec![title, Span::raw(truncate(&counts, rest))])
 }
 
+/// The last line: the filter, or the keys.
 fn footing(view: &View, styles: Styles, width: u16) -> Line<'static> {
     match (view.mode, view.filter.is_empty()) {
-        (Mode::Filter, _) => Line::from(format!("/{}▏", view.filter)),
+        (ViewMode::Filter, _) => Line::from(format!("/{}▏", view.filter)),
         (_, false) => Line::from(format!("/{}  esc: clear filter", view.filter)),
         (_, true) => {
             let keys: Vec<String> =
@@ -142,28 +144,32 @@ fn footing(view: &View, styles: Styles, width: u16) -> Line<'static> {
     }
 }
 
+/// The short description of a key: the part before the comma.
 fn before_comma(text: &str) -> &str {
     text.split(',').next().unwrap_or(text)
 }
 
 fn draw_servers(frame: &mut Frame<'_>, view: &View, styles: Styles, area: Rect) {
     let shown = view.visible_servers();
-    let wide = area.width >= NARROW;
+    let is_wide = area.width >= NARROW_WIDTH;
     let name_width =
         shown.iter().map(|server| server.name.chars().count()).max().unwrap_or_default().clamp(6, 30);
-    let (head, lengths): (_, &[u16]) = match wide {
-        true => (vec!["SERVER", "STATE", "ERA", "TOOLS", "LEASES", "STARTS", "ERROR"], &[10, 6, 5, 6, 6]),
-        false => (vec!["SERVER", "STATE", "ERROR"], &[10]),
+    // The widths are those of the columns between the name and the error.
+    let (headings, widths): (_, &[u16]) = if is_wide {
+        (vec!["SERVER", "STATE", "ERA", "TOOLS", "LEASES", "STARTS", "ERROR"], &[10, 6, 5, 6, 6])
+    } else {
+        (vec!["SERVER", "STATE", "ERROR"], &[10])
     };
     // Each column before the error is followed by one space.
-    let before = u16::try_from(name_width).unwrap_or(30) + 1 + lengths.iter().map(|it| it + 1).sum::<u16>();
+    let before =
+        u16::try_from(name_width).unwrap_or(30) + 1 + widths.iter().map(|width| width + 1).sum::<u16>();
     let cause_width = area.width.saturating_sub(before);
     let row = |server: &'_ ServerRow| {
         let mut cells = vec![
             Cell::from(truncate(&server.name, name_width)),
             Cell::from(Span::styled(server.state.as_str(), styles.state(server.state))),
         ];
-        if wide {
+        if is_wide {
             let starts = format!("{}/{}", server.starts, server.failures);
             let counts = [server.tools.len().to_string(), server.leases.len().to_string(), starts];
             cells.push(Cell::from(server.era));
@@ -173,11 +179,11 @@ fn draw_servers(frame: &mut Frame<'_>, view: &View, styles: Styles, area: Rect) 
         Row::new(cells)
     };
     let name = Constraint::Length(u16::try_from(name_width).unwrap_or(30));
-    let widths = std::iter::once(name)
-        .chain(lengths.iter().map(|it| Constraint::Length(*it)))
+    let constraints = std::iter::once(name)
+        .chain(widths.iter().map(|width| Constraint::Length(*width)))
         .chain([Constraint::Fill(1)]);
-    let table = Table::new(shown.iter().map(|it| row(it)), widths)
-        .header(Row::new(head).style(styles.bold()))
+    let table = Table::new(shown.iter().map(|it| row(it)), constraints)
+        .header(Row::new(headings).style(styles.bold()))
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
     let mut state = TableState::new().with_selected(view.selected_index());
     frame.render_stateful_widget(table, area, &mut state);
@@ -213,9 +219,9 @@ fn draw_details(frame: &mut Frame<'_>, view: &View, styles: Styles, area: Rect) 
             lines.push(field("started", started));
             lines.extend(server.failure.iter().map(|it| field("error", it.clone())));
             lines.extend(server.help.iter().map(|it| field("help", it.clone())));
-            let nothing = |it: &[String]| if it.is_empty() { "none".to_owned() } else { it.join(", ") };
-            lines.push(field("leases", nothing(&server.leases)));
-            lines.push(field("tools", nothing(&server.tools)));
+            let list_or_none = |it: &[String]| if it.is_empty() { "none".to_owned() } else { it.join(", ") };
+            lines.push(field("leases", list_or_none(&server.leases)));
+            lines.push(field("tools", list_or_none(&server.tools)));
         }
     }
     let scroll = u16::try_from(view.scroll).unwrap_or(u16::MAX);
@@ -248,7 +254,7 @@ mod tests {
     use super::super::view::tests::view;
     use super::*;
 
-    fn drawn(width: u16, height: u16, view: &View) -> String {
+    fn render(width: u16, height: u16, view: &View) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, view, Colour::Never)).unwrap();
         let buffer = terminal.backend().buffer();
@@ -260,8 +266,8 @@ mod tests {
     }
 
     #[test]
-    fn wide_terminal() {
-        insta::assert_snapshot!(drawn(90, 16, &view()), @r"
+    fn wide_terminal_shows_all_columns() {
+        insta::assert_snapshot!(render(90, 16, &view()), @r"
         .minds/mcp.yaml  generation 7  1/4 ready  2 tools  1 problem
         SERVER STATE      ERA    TOOLS LEASES STARTS ERROR
         files  ready      modern 2     0      0/0
@@ -282,8 +288,8 @@ mod tests {
     }
 
     #[test]
-    fn narrow_terminal() {
-        insta::assert_snapshot!(drawn(36, 10, &view()), @r"
+    fn narrow_terminal_shows_few_columns() {
+        insta::assert_snapshot!(render(36, 10, &view()), @r"
         .minds/mcp.yaml  generation 7  1/4…
         SERVER STATE      ERROR
         files  ready
@@ -298,12 +304,12 @@ mod tests {
     }
 
     #[test]
-    fn details_help_and_filter() {
+    fn details_help_and_filter_are_drawn() {
         let mut view = view();
-        view.press(KeyCode::Char('j'));
-        view.press(KeyCode::Char('j'));
-        view.press(KeyCode::Enter);
-        insta::assert_snapshot!(drawn(60, 12, &view), @r"
+        view.handle_key(KeyCode::Char('j'));
+        view.handle_key(KeyCode::Char('j'));
+        view.handle_key(KeyCode::Enter);
+        insta::assert_snapshot!(render(60, 12, &view), @r"
         .minds/mcp.yaml  generation 7  1/4 ready  2 tools  1 problem
          details ───────────────────────────────────────────────────
         server   broken
@@ -317,8 +323,8 @@ mod tests {
 
         ? help  q quit  ↑↓ select  ⏎ details  r restart  d disable…
         ");
-        view.press(KeyCode::Char('?'));
-        insta::assert_snapshot!(drawn(60, 12, &view), @r"
+        view.handle_key(KeyCode::Char('?'));
+        insta::assert_snapshot!(render(60, 12, &view), @r"
         .minds/mcp.yaml  generation 7  1/4 ready  2 tools  1 problem
         SERVER STATE┌ keys ────────────────────────────┐OR
         files  ready│ ?    help                        │
@@ -332,10 +338,10 @@ mod tests {
                     └──────────────────────────────────┘
         ? help  q quit  ↑↓ select  ⏎ details  r restart  d disable…
         ");
-        view.press(KeyCode::Esc);
-        view.press(KeyCode::Char('/'));
-        view.press(KeyCode::Char('o'));
-        insta::assert_snapshot!(drawn(60, 8, &view), @r"
+        view.handle_key(KeyCode::Esc);
+        view.handle_key(KeyCode::Char('/'));
+        view.handle_key(KeyCode::Char('o'));
+        insta::assert_snapshot!(render(60, 8, &view), @r"
         .minds/mcp.yaml  generation 7  1/4 ready  2 tools  1 problem
         SERVER STATE      ERA    TOOLS LEASES STARTS ERROR
         broken failed     -      0     0      1/1    it ended at on…
@@ -356,17 +362,17 @@ mod tests {
         for key in
             [KeyCode::Esc, KeyCode::Char('?'), KeyCode::Esc, KeyCode::Enter, KeyCode::Esc, KeyCode::Char('/')]
         {
-            view.press(key);
+            view.handle_key(key);
             for width in [1, 2, 3, 5, 8, 13, 20, 80, 300] {
                 for height in [1, 2, 3, 4, 5, 8, 20, 60] {
-                    let text = drawn(width, height, &view);
+                    let text = render(width, height, &view);
                     assert!(!text.contains(|it: char| it.is_control() && it != '\n' || it == '\u{202e}'));
                 }
             }
         }
         view.scroll = usize::MAX;
-        view.mode = Mode::Details;
-        drawn(1, 1, &view);
-        drawn(80, 24, &View::new("", String::new));
+        view.mode = ViewMode::Details;
+        render(1, 1, &view);
+        render(80, 24, &View::new("", String::new));
     }
 }

@@ -22,8 +22,8 @@ use crate::output::console::WriteOutcome;
 use crate::output::failure::Failure;
 use crate::output::json;
 use crate::render::events::{EventLine, change_lines, file_event_lines};
-use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
+use crate::runtime::run_blocking;
 use crate::runtime::signals::Signals;
 
 /// How long new generations are collected before they are printed as one change. After a save, the new state is
@@ -35,7 +35,7 @@ pub(crate) async fn run(context: &Context, args: WatchArgs, signals: &mut Signal
     let WatchArgs { file, plain } = args;
     let found = FollowedConfig::find(context, file.as_deref()).await.map_err(StartRefusal::from)?;
     let FollowedConfig { request, approval } = found;
-    if !plain && context.format == Format::Text && has_full_terminal() {
+    if !plain && context.format == Format::Text && supports_full_screen() {
         let mut options = host::options(Supervision::default());
         options.catalog.approval = approval;
         let (options, logs) = screen::with_log_listener(options);
@@ -44,16 +44,16 @@ pub(crate) async fn run(context: &Context, args: WatchArgs, signals: &mut Signal
         });
         return Ok(exit.await);
     }
-    let supervision = (Supervision::default(), approval);
-    let exit = host::with_servers(DesiredServers::default(), supervision, signals, async |host| {
+    let (none, supervision) = (DesiredServers::default(), Supervision::default());
+    let exit = host::with_servers(none, supervision, approval, signals, async |host| {
         let published = host.snapshot();
-        let following = follow(context, host, request).await;
-        print_events(context, host, following, published).await
+        let follow_handle = follow(context, host, request).await;
+        print_events(context, host, follow_handle, published).await
     });
     Ok(exit.await)
 }
 
-fn has_full_terminal() -> bool {
+fn supports_full_screen() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term != "dumb")
         && std::io::stdin().is_terminal()
         && std::io::stdout().is_terminal()
@@ -63,38 +63,38 @@ fn has_full_terminal() -> bool {
 async fn print_events(
     context: &Context,
     host: &Host,
-    mut following: FollowHandle,
+    mut follow_handle: FollowHandle,
     before: Arc<HostSnapshot>,
 ) -> Exit {
     let mut published = before;
     let mut changes = host.subscribe();
     // The servers were applied by this command before it subscribed, so print the current state as a change too.
     changes.mark_changed();
-    let mut due: Option<Instant> = None;
+    let mut print_due: Option<Instant> = None;
     loop {
         let lines = tokio::select! {
             biased;
-            event = following.next() => match event {
+            event = follow_handle.next() => match event {
                 Some(event) => file_event_lines(event),
                 // The host is shut down only by this command, so it has failed.
                 None => {
-                    print(context, &change_lines(&published, &host.snapshot())).await;
+                    print_lines(context, &change_lines(&published, &host.snapshot())).await;
                     return Exit::Failure;
                 }
             },
-            _ = changes.changed(), if due.is_none() => {
-                due = Some(Instant::now() + COALESCE_DELAY);
+            _ = changes.changed(), if print_due.is_none() => {
+                print_due = Some(Instant::now() + COALESCE_DELAY);
                 continue;
             }
-            () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
-                due = None;
+            () = tokio::time::sleep_until(print_due.unwrap_or_else(Instant::now)), if print_due.is_some() => {
+                print_due = None;
                 let now = host.snapshot();
                 let lines = change_lines(&published, &now);
                 published = now;
                 lines
             }
         };
-        match print(context, &lines).await {
+        match print_lines(context, &lines).await {
             WriteOutcome::Complete => {}
             WriteOutcome::BrokenPipe => return Exit::Success,
             WriteOutcome::Failed => return Exit::Failure,
@@ -102,11 +102,11 @@ async fn print_events(
     }
 }
 
-async fn print(context: &Context, lines: &[EventLine]) -> WriteOutcome {
+async fn print_lines(context: &Context, lines: &[EventLine]) -> WriteOutcome {
     let text = |line: &EventLine| match context.format {
         Format::Text => line.text(context.console.out_colour),
         Format::Json => json::line(line),
     };
     let (console, text) = (context.console, lines.iter().map(text).collect::<String>());
-    blocking(move || console.write(&text)).await
+    run_blocking(move || console.write(&text)).await
 }

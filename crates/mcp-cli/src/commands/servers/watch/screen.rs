@@ -68,18 +68,20 @@ pub(super) fn with_log_listener(mut options: HostOptions) -> (HostOptions, Serve
 /// The terminal in full-screen mode, and the thread that reads keys.
 struct Screen {
     terminal: ratatui::DefaultTerminal,
-    is_ended: Arc<AtomicBool>,
+    /// Tells the thread to end.
+    should_stop: Arc<AtomicBool>,
     reader: Option<JoinHandle<()>>,
 }
 
 impl Screen {
+    /// Enters full-screen mode and starts the thread, which sends its events to `keys`.
     fn start(keys: mpsc::Sender<Event>) -> std::io::Result<Screen> {
         // Also installs a panic hook that restores the terminal.
         let terminal = ratatui::try_init()?;
-        let is_ended = Arc::new(AtomicBool::new(false));
-        let mut screen = Screen { terminal, is_ended: Arc::clone(&is_ended), reader: None };
+        let should_stop = Arc::new(AtomicBool::new(false));
+        let mut screen = Screen { terminal, should_stop: Arc::clone(&should_stop), reader: None };
         let read = move || {
-            while !is_ended.load(Ordering::Relaxed) {
+            while !should_stop.load(Ordering::Relaxed) {
                 match event::poll(KEY_POLL) {
                     Ok(false) => {}
                     Ok(true) => {
@@ -100,7 +102,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        self.is_ended.store(true, Ordering::Relaxed);
+        self.should_stop.store(true, Ordering::Relaxed);
         // The thread ends after its current poll. If the terminal was closed, it never ends, because crossterm
         // 0.29 reads the end of input in an endless loop. Therefore the wait is bounded.
         let start = Instant::now();
@@ -113,10 +115,11 @@ impl Drop for Screen {
     }
 }
 
-/// A running operation on a server. Returns an error message if it fails.
-type PendingCommand<'a> = Pin<Box<dyn Future<Output = Option<String>> + 'a>>;
+/// A running operation on a server. Its output is the error message if it fails.
+type ServerOperation<'a> = Pin<Box<dyn Future<Output = Option<String>> + 'a>>;
 
-fn pending_command<'a>(host: &'a Host, command: ViewCommand) -> Option<PendingCommand<'a>> {
+/// The operation of a command on a server; `None` if the command has none.
+fn server_operation<'a>(host: &'a Host, command: ViewCommand) -> Option<ServerOperation<'a>> {
     let (ViewCommand::Restart(name) | ViewCommand::Disable(name)) = &command else { return None };
     let id = ServerId::parse(name).ok()?;
     Some(Box::pin(async move {
@@ -137,7 +140,7 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
         Ok(screen) => screen,
         Err(error) => {
             let failure = Failure::new(format!("cannot use the terminal: {error}"));
-            return context.fail(failure.help(Some("use `--plain`"))).await;
+            return context.print_failure(failure.help(Some("use `--plain`"))).await;
         }
     };
     let ServerLogs(mut logs) = logs;
@@ -145,10 +148,10 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
     let mut changes = host.subscribe();
     changes.mark_changed();
     let mut published = host.snapshot();
-    let mut following = host.follow(request).await;
-    profile_notes(context, &following).iter().for_each(|note| view.log(note));
-    let mut pending: FuturesUnordered<PendingCommand<'_>> = FuturesUnordered::new();
-    let mut due = Some(Instant::now());
+    let mut follow_handle = host.follow(request).await;
+    profile_notes(context, &follow_handle).iter().for_each(|note| view.log(note));
+    let mut pending: FuturesUnordered<ServerOperation<'_>> = FuturesUnordered::new();
+    let mut frame_due = Some(Instant::now());
     // Only differences from the previous frame are written. After a resize, the content of the terminal is unknown.
     let mut needs_clear = false;
     loop {
@@ -164,15 +167,15 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
                 Some(Event::Key(KeyEvent { code, modifiers, .. }))
                     if !modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) =>
                 {
-                    match view.press(code) {
+                    match view.handle_key(code) {
                         ViewCommand::None => {}
                         ViewCommand::Quit => return Exit::Success,
-                        command => pending.extend(pending_command(host, command)),
+                        command => pending.extend(server_operation(host, command)),
                     }
                 }
                 Some(_) => {}
             },
-            event = following.next() => match event {
+            event = follow_handle.next() => match event {
                 Some(event) => log_events(&mut view, file_event_lines(event)),
                 // The host is shut down only by this command, so it has failed.
                 None => return Exit::Failure,
@@ -191,8 +194,8 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
                 error.iter().for_each(|error| view.log(error));
             }
             Some(line) = logs.recv() => view.log(&line),
-            () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
-                due = None;
+            () = tokio::time::sleep_until(frame_due.unwrap_or_else(Instant::now)), if frame_due.is_some() => {
+                frame_due = None;
                 // Leases change without a new generation.
                 view.update(&published, &host.leases());
                 let colour = context.console.out_colour;
@@ -204,10 +207,11 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
                 continue;
             }
         }
-        due = due.or_else(|| Some(Instant::now() + FRAME_DELAY));
+        frame_due = frame_due.or_else(|| Some(Instant::now() + FRAME_DELAY));
     }
 }
 
+/// Appends the text of events to the log of the view.
 fn log_events(view: &mut View, events: Vec<EventLine>) {
     // The error of a server is also in the line with its state.
     let is_repeated = |event: &EventLine| {

@@ -34,17 +34,18 @@ pub(super) struct View {
     /// Returns the time of a log line.
     clock: Option<fn() -> String>,
     pub(super) filter: String,
-    pub(super) mode: Mode,
+    pub(super) mode: ViewMode,
     /// The id of the selected server.
     pub(super) selected: Option<String>,
     /// The number of lines that are scrolled out of the view at the top.
     pub(super) scroll: usize,
+    /// The counts of each server, by its id.
     counts: BTreeMap<String, StartCounts>,
 }
 
-/// The content of the view.
+/// The part of the view that receives keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Mode {
+pub(super) enum ViewMode {
     #[default]
     List,
     /// The selected server.
@@ -54,7 +55,7 @@ pub(super) enum Mode {
     Filter,
 }
 
-/// One server.
+/// The row of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ServerRow {
     /// The original id.
@@ -66,8 +67,9 @@ pub(super) struct ServerRow {
     pub(super) tools: Vec<String>,
     /// The dialogs that lease instances of it.
     pub(super) leases: Vec<String>,
-    /// The number of starts. `failures` counts failed starts and lost connections.
+    /// The number of starts.
     pub(super) starts: usize,
+    /// The number of failed starts and lost connections.
     pub(super) failures: usize,
     pub(super) failure: Option<String>,
     /// The failure without the words that are the same for many failures.
@@ -75,6 +77,7 @@ pub(super) struct ServerRow {
     pub(super) help: Option<String>,
 }
 
+/// The numbers of starts, and of failed starts and lost connections.
 #[derive(Debug, Clone, Copy, Default)]
 struct StartCounts {
     starts: usize,
@@ -127,10 +130,10 @@ impl View {
             .collect();
         problems.sort_by_key(|it| it.0);
         self.problems = problems;
-        self.keep_selection();
+        self.ensure_selection();
     }
 
-    /// StartCounts starts and failures, and logs retries.
+    /// Counts starts and failures, and logs retries.
     pub(super) fn record_event(&mut self, event: &HostEvent) {
         let counts = self.counts.entry(event.server.clone()).or_default();
         match &event.kind {
@@ -178,39 +181,39 @@ impl View {
         self.servers.iter().find(|it| Some(&it.id) == self.selected.as_ref())
     }
 
-    /// Handles a key.
-    pub(super) fn press(&mut self, key: KeyCode) -> ViewCommand {
+    /// Handles a key. Returns the operation that it requests.
+    pub(super) fn handle_key(&mut self, key: KeyCode) -> ViewCommand {
         match self.mode {
-            Mode::Filter => {
-                self.press_in_filter(key);
+            ViewMode::Filter => {
+                self.handle_key_in_filter(key);
                 ViewCommand::None
             }
-            Mode::Help => {
-                self.mode = Mode::List;
+            ViewMode::Help => {
+                self.mode = ViewMode::List;
                 if key == KeyCode::Char('q') { ViewCommand::Quit } else { ViewCommand::None }
             }
-            Mode::Details => self.press_in_details(key),
-            Mode::List => self.press_in_list(key),
+            ViewMode::Details => self.handle_key_in_details(key),
+            ViewMode::List => self.handle_key_in_list(key),
         }
     }
 
-    fn press_in_list(&mut self, key: KeyCode) -> ViewCommand {
+    fn handle_key_in_list(&mut self, key: KeyCode) -> ViewCommand {
         match key {
-            KeyCode::Up | KeyCode::Char('k') => self.move_selection(|at, _| at.saturating_sub(1)),
-            KeyCode::Down | KeyCode::Char('j') => self.move_selection(|at, _| at + 1),
-            KeyCode::PageUp => self.move_selection(|at, _| at.saturating_sub(PAGE)),
-            KeyCode::PageDown => self.move_selection(|at, _| at + PAGE),
+            KeyCode::Up | KeyCode::Char('k') => self.move_selection(|index, _| index.saturating_sub(1)),
+            KeyCode::Down | KeyCode::Char('j') => self.move_selection(|index, _| index + 1),
+            KeyCode::PageUp => self.move_selection(|index, _| index.saturating_sub(PAGE)),
+            KeyCode::PageDown => self.move_selection(|index, _| index + PAGE),
             KeyCode::Home | KeyCode::Char('g') => self.move_selection(|_, _| 0),
             KeyCode::End | KeyCode::Char('G') => self.move_selection(|_, last| last),
             KeyCode::Enter if self.selected_server().is_some() => {
-                self.mode = Mode::Details;
+                self.mode = ViewMode::Details;
                 self.scroll = 0;
             }
-            KeyCode::Char('?') => self.mode = Mode::Help,
-            KeyCode::Char('/') => self.mode = Mode::Filter,
+            KeyCode::Char('?') => self.mode = ViewMode::Help,
+            KeyCode::Char('/') => self.mode = ViewMode::Filter,
             KeyCode::Esc => {
                 self.filter.clear();
-                self.keep_selection();
+                self.ensure_selection();
             }
             KeyCode::Char('q') => return ViewCommand::Quit,
             KeyCode::Char(letter) => return self.server_command(letter),
@@ -219,15 +222,15 @@ impl View {
         ViewCommand::None
     }
 
-    fn press_in_details(&mut self, key: KeyCode) -> ViewCommand {
+    fn handle_key_in_details(&mut self, key: KeyCode) -> ViewCommand {
         match key {
             KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
             KeyCode::Down | KeyCode::Char('j') => self.scroll = self.scroll.saturating_add(1),
             KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(PAGE),
             KeyCode::PageDown => self.scroll = self.scroll.saturating_add(PAGE),
             KeyCode::Home | KeyCode::Char('g') => self.scroll = 0,
-            KeyCode::Enter | KeyCode::Esc | KeyCode::Backspace => self.mode = Mode::List,
-            KeyCode::Char('?') => self.mode = Mode::Help,
+            KeyCode::Enter | KeyCode::Esc | KeyCode::Backspace => self.mode = ViewMode::List,
+            KeyCode::Char('?') => self.mode = ViewMode::Help,
             KeyCode::Char('q') => return ViewCommand::Quit,
             KeyCode::Char(letter) => return self.server_command(letter),
             _ => {}
@@ -235,12 +238,12 @@ impl View {
         ViewCommand::None
     }
 
-    fn press_in_filter(&mut self, key: KeyCode) {
+    fn handle_key_in_filter(&mut self, key: KeyCode) {
         match key {
-            KeyCode::Enter => self.mode = Mode::List,
+            KeyCode::Enter => self.mode = ViewMode::List,
             KeyCode::Esc => {
                 self.filter.clear();
-                self.mode = Mode::List;
+                self.mode = ViewMode::List;
             }
             KeyCode::Backspace => {
                 self.filter.pop();
@@ -250,7 +253,7 @@ impl View {
             }
             _ => {}
         }
-        self.keep_selection();
+        self.ensure_selection();
     }
 
     /// The operation of a letter on the selected server.
@@ -271,15 +274,16 @@ impl View {
         }
     }
 
-    fn move_selection(&mut self, to: impl FnOnce(usize, usize) -> usize) {
+    /// Selects the server at the index that `target` computes from the selected and the last index.
+    fn move_selection(&mut self, target: impl FnOnce(usize, usize) -> usize) {
         let visible = self.visible_servers();
         let Some(last) = visible.len().checked_sub(1) else { return };
-        let at = to(self.selected_index().unwrap_or_default(), last).min(last);
-        self.selected = Some(visible[at].id.clone());
+        let index = target(self.selected_index().unwrap_or_default(), last).min(last);
+        self.selected = Some(visible[index].id.clone());
     }
 
     /// Selects the first visible server if the selected one is not visible.
-    fn keep_selection(&mut self) {
+    fn ensure_selection(&mut self) {
         if self.selected_index().is_none() {
             self.selected = self.visible_servers().first().map(|it| it.id.clone());
         }
@@ -381,7 +385,7 @@ pub(super) mod tests {
                 '⇟' => KeyCode::PageDown,
                 letter => KeyCode::Char(letter),
             };
-            let command = view.press(key);
+            let command = view.handle_key(key);
             if command != ViewCommand::None {
                 commands.push(format!("{command:?}"));
             }
@@ -426,7 +430,7 @@ pub(super) mod tests {
     #[test]
     fn selection_follows_its_server() {
         let mut view = view();
-        view.press(KeyCode::Char('G'));
+        view.handle_key(KeyCode::Char('G'));
         let mut published = published();
         published.servers.remove(0);
         view.update(&published, &[]);
@@ -437,7 +441,7 @@ pub(super) mod tests {
         published.servers.clear();
         view.update(&published, &[]);
         assert_eq!(view.selected, None);
-        assert_eq!(view.press(KeyCode::Char('r')), ViewCommand::None);
+        assert_eq!(view.handle_key(KeyCode::Char('r')), ViewCommand::None);
     }
 
     #[test]

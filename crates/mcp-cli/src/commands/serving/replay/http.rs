@@ -3,8 +3,6 @@
 //! In the legacy era, `initialize` creates a session that starts at the beginning of the recording. Requests without a
 //! session share one position. Messages that belong to a request are sent on its stream, before the response.
 
-use mcp_host_model::Method;
-use mcp_host_transport::internal::scan::{ScannedFrame, scan};
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,7 +14,9 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use mcp_host_model::Method;
 use mcp_host_recording::{ReplayedMessage, Replayer, ServerRecording};
+use mcp_host_transport::internal::scan::{ScannedFrame, scan};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
@@ -25,14 +25,14 @@ use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::sanitize;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signals, unless_signalled};
+use crate::runtime::signals::{Signals, run_until_signal};
 
 /// The header that names a session.
-const SESSION: &str = "mcp-session-id";
+const SESSION_HEADER: &str = "mcp-session-id";
 /// The maximum number of sessions.
 const MAX_SESSIONS: usize = 64;
 /// The maximum size of a request, in bytes.
-const MAX_REQUEST: usize = 64 << 20;
+const MAX_REQUEST_BYTES: usize = 64 << 20;
 
 /// The recording and the sessions of its clients.
 struct ReplayState {
@@ -40,10 +40,12 @@ struct ReplayState {
     sessions: Mutex<ReplaySessions>,
 }
 
+/// The sessions of the clients.
 #[derive(Default)]
 struct ReplaySessions {
     /// The number of sessions so far.
     count: u64,
+    /// The sessions with their ids, the oldest first.
     by_id: VecDeque<(String, ReplaySession)>,
     /// The position of requests without a session, which share it.
     stateless: Option<ReplaySession>,
@@ -82,27 +84,30 @@ pub(super) async fn run(
     let state = Arc::new(ReplayState { recording, sessions: Mutex::default() });
     let routes = Router::new()
         .route("/mcp", post(post_message).get(refuse_stream).delete(delete_session))
-        .layer(DefaultBodyLimit::max(MAX_REQUEST))
+        .layer(DefaultBodyLimit::max(MAX_REQUEST_BYTES))
         .with_state(state);
-    let served = unless_signalled(signals, axum::serve(listener, routes).into_future()).await?;
+    let served = run_until_signal(signals, axum::serve(listener, routes).into_future()).await?;
     served.map_err(|error| Failure::new(format!("the HTTP server failed: {error}")))?;
     Ok(Exit::Success)
 }
 
+/// Handles GET: there is no standalone event stream.
 async fn refuse_stream() -> Response {
     // All messages are sent on the streams of requests.
     (StatusCode::METHOD_NOT_ALLOWED, "this server has no standalone event stream; send POST requests")
         .into_response()
 }
 
+/// Handles DELETE: ends a session.
 async fn delete_session(State(state): State<Arc<ReplayState>>, headers: HeaderMap) -> StatusCode {
-    let Some(id) = header_text(&headers, SESSION) else { return StatusCode::BAD_REQUEST };
+    let Some(id) = header_text(&headers, SESSION_HEADER) else { return StatusCode::BAD_REQUEST };
     let mut sessions = state.lock();
     let before = sessions.by_id.len();
     sessions.by_id.retain(|(known, _)| known != id);
     if sessions.by_id.len() < before { StatusCode::OK } else { StatusCode::NOT_FOUND }
 }
 
+/// Handles POST: passes one message to the replayer, and streams the messages that belong to it.
 async fn post_message(State(state): State<Arc<ReplayState>>, headers: HeaderMap, body: Bytes) -> Response {
     if !is_local(&headers) {
         return (StatusCode::FORBIDDEN, "only programs on this machine may connect").into_response();
@@ -118,7 +123,7 @@ async fn post_message(State(state): State<Arc<ReplayState>>, headers: HeaderMap,
         }
     };
     let mut sessions = state.lock();
-    let session_id = match header_text(&headers, SESSION) {
+    let session_id = match header_text(&headers, SESSION_HEADER) {
         _ if method.is_some_and(|it| it == Method::Initialize) => Some(sessions.create(&state.recording)),
         Some(id) if sessions.by_id.iter().any(|(known, _)| known == id) => Some(id.to_owned()),
         Some(_) => return (StatusCode::NOT_FOUND, "there is no such session").into_response(),
@@ -144,14 +149,14 @@ async fn post_message(State(state): State<Arc<ReplayState>>, headers: HeaderMap,
         .headers_mut()
         .insert(header::CONTENT_TYPE, header::HeaderValue::from_static("text/event-stream"));
     if let Some(Ok(id)) = session_id.map(header::HeaderValue::try_from) {
-        response.headers_mut().insert(SESSION, id);
+        response.headers_mut().insert(SESSION_HEADER, id);
     }
     response
 }
 
 /// Whether the Host and Origin headers name this machine. Protects against DNS rebinding.
 fn is_local(headers: &HeaderMap) -> bool {
-    let is_local = |authority: &str| {
+    let is_local_authority = |authority: &str| {
         let host = authority
             .rsplit_once(':')
             .filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()))
@@ -160,7 +165,7 @@ fn is_local(headers: &HeaderMap) -> bool {
     };
     let origin =
         header_text(headers, "origin").and_then(|origin| origin.split_once("://")).map(|(_, host)| host);
-    header_text(headers, "host").is_none_or(is_local) && origin.is_none_or(is_local)
+    header_text(headers, "host").is_none_or(is_local_authority) && origin.is_none_or(is_local_authority)
 }
 
 fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
@@ -186,6 +191,7 @@ impl ReplaySessions {
         id
     }
 
+    /// The session with this id, or the shared one of requests without a session.
     fn session(&mut self, recording: &Arc<ServerRecording>, id: Option<&str>) -> &mut ReplaySession {
         match self.by_id.iter_mut().find(|(known, _)| Some(known.as_str()) == id) {
             Some((_, session)) => session,
@@ -201,10 +207,10 @@ impl ReplaySession {
 
     /// Passes a message to the replayer and sends the resulting messages on the streams of their requests.
     fn replay_message(&mut self, body: &[u8], request_id: Option<&str>) {
-        let played = self.replayer.receive(body);
+        let replayed = self.replayer.receive(body);
         // Messages without a request are sent on the current stream, before its response closes it.
         let (unrelated, related): (Vec<ReplayedMessage>, Vec<ReplayedMessage>) =
-            played.into_iter().partition(|message| message.request_id.is_none());
+            replayed.into_iter().partition(|message| message.request_id.is_none());
         for ReplayedMessage { request_id: target, message, is_response, .. } in
             unrelated.into_iter().chain(related)
         {

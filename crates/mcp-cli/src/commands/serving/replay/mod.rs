@@ -11,10 +11,10 @@ use mcp_host_recording::{Recording, ServerRecording, serve};
 use crate::args::ReplayArgs;
 use crate::config::context::Context;
 use crate::output::failure::Failure;
-use crate::runtime::blocking;
 use crate::runtime::bounded_read::read_file;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signals, unless_signalled};
+use crate::runtime::run_blocking;
+use crate::runtime::signals::{Signals, run_until_signal};
 
 /// The maximum size of a recording, in bytes.
 const MAX_RECORDING: u64 = 512 << 20;
@@ -22,11 +22,12 @@ const MAX_RECORDING: u64 = 512 << 20;
 /// Serves until the client disconnects or a signal arrives.
 pub(crate) async fn run(context: &Context, args: ReplayArgs, signals: &mut Signals) -> Result<Exit, Failure> {
     let ReplayArgs { recording, server, http } = args;
-    let server = blocking(move || select(&read(&recording)?, server.as_deref())).await?;
+    let server =
+        run_blocking(move || select_recording(&read_recording(&recording)?, server.as_deref())).await?;
     if let Some(address) = http {
         return http::run(context, server, address, signals).await;
     }
-    match unless_signalled(signals, serve(server, tokio::io::stdin(), tokio::io::stdout())).await? {
+    match run_until_signal(signals, serve(server, tokio::io::stdin(), tokio::io::stdout())).await? {
         Ok(()) => Ok(Exit::Success),
         // The client has disconnected.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),
@@ -34,14 +35,15 @@ pub(crate) async fn run(context: &Context, args: ReplayArgs, signals: &mut Signa
     }
 }
 
-fn read(path: &Path) -> Result<Recording, Failure> {
+fn read_recording(path: &Path) -> Result<Recording, Failure> {
     let shown = path.display();
     let text = read_file(path, MAX_RECORDING)
         .map_err(|error| Failure::new(format!("could not read {shown}: {error}")))?;
     Recording::parse(&text).map_err(|error| Failure::new(format!("{shown}: {error}")))
 }
 
-fn select(recording: &Recording, server: Option<&str>) -> Result<Arc<ServerRecording>, Failure> {
+/// The recording of the named server, or of the only one.
+fn select_recording(recording: &Recording, server: Option<&str>) -> Result<Arc<ServerRecording>, Failure> {
     let names: Vec<&str> = recording.servers().iter().map(|server| server.server.as_str()).collect();
     let names = names.join(", ");
     match (server, recording.servers()) {

@@ -9,13 +9,13 @@ use tokio::signal::unix::Signal;
 use crate::args::ServeArgs;
 use crate::output::failure::Failure;
 use crate::output::log::OPERATOR;
-use crate::runtime::blocking;
+use crate::runtime::run_blocking;
 
 /// The path that is standard output.
 const STANDARD_OUTPUT: &str = "-";
 
 /// Opens the audit log, if one is requested.
-pub(super) async fn open(args: &ServeArgs) -> Result<Option<AuditLog>, Failure> {
+pub(super) async fn open_audit_log(args: &ServeArgs) -> Result<Option<AuditLog>, Failure> {
     let Some(path) = args.audit.clone() else { return Ok(None) };
     let is_stdout = path == Path::new(STANDARD_OUTPUT);
     if is_stdout && args.stdio {
@@ -23,13 +23,13 @@ pub(super) async fn open(args: &ServeArgs) -> Result<Option<AuditLog>, Failure> 
         return Err(Failure::usage(message));
     }
     let shown = path.display().to_string();
-    let open = move || if is_stdout { AuditLog::to_stdout() } else { AuditLog::to_file(&path) };
-    let opened = blocking(open).await;
+    let open_log = move || if is_stdout { AuditLog::to_stdout() } else { AuditLog::to_file(&path) };
+    let opened = run_blocking(open_log).await;
     opened.map(Some).map_err(|error| Failure::new(format!("cannot open the audit log {shown}: {error}")))
 }
 
 /// Opens the audit log again at each signal. Never returns.
-pub(super) async fn reopen_on(signal: Option<Signal>, audit: Option<&AuditLog>) -> Infallible {
+pub(super) async fn reopen_on_signal(signal: Option<Signal>, audit: Option<&AuditLog>) -> Infallible {
     if let (Some(mut signal), Some(audit)) = (signal, audit) {
         while signal.recv().await.is_some() {
             audit.reopen();

@@ -23,18 +23,21 @@ struct LogLine {
 }
 
 /// Logs the events of the configuration files. Never returns.
-pub(super) async fn log_file_events(mut following: FollowHandle) -> Infallible {
-    while let Some(event) = following.next().await {
+pub(super) async fn log_file_events(mut follow_handle: FollowHandle) -> Infallible {
+    while let Some(event) = follow_handle.next().await {
         match event {
             FollowEvent::Refused(file) => {
-                log(&LogLine::new(Level::WARN, format!("refused the configuration: {}", file.error)));
+                write_log(&LogLine::new(Level::WARN, format!("refused the configuration: {}", file.error)));
             }
             FollowEvent::Approved(path) => {
-                log(&LogLine::new(Level::INFO, format!("applied the lock file {path}")));
+                write_log(&LogLine::new(Level::INFO, format!("applied the lock file {path}")));
             }
             FollowEvent::Reloaded(reload) => {
                 let paths: Vec<&str> = reload.files.iter().map(|file| file.path.as_str()).collect();
-                log(&LogLine::new(Level::INFO, format!("applied the configuration {}", paths.join(", "))));
+                write_log(&LogLine::new(
+                    Level::INFO,
+                    format!("applied the configuration {}", paths.join(", ")),
+                ));
             }
             other => tracing::debug!(target: OPERATOR, ?other, "configuration event"),
         }
@@ -51,7 +54,7 @@ pub(super) async fn log_server_events(host: &Host) -> Infallible {
     before.problems = Vec::new();
     loop {
         let after = changes.borrow_and_update().clone();
-        change_log(&before, &after).iter().for_each(log);
+        change_log_lines(&before, &after).iter().for_each(write_log);
         before = (*after).clone();
         if changes.changed().await.is_err() {
             return std::future::pending().await;
@@ -60,7 +63,7 @@ pub(super) async fn log_server_events(host: &Host) -> Infallible {
 }
 
 /// The log lines of the changes from one generation to a later one.
-fn change_log(before: &HostSnapshot, after: &HostSnapshot) -> Vec<LogLine> {
+fn change_log_lines(before: &HostSnapshot, after: &HostSnapshot) -> Vec<LogLine> {
     let mut lines = Vec::new();
     let mut withheld: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for event in change_lines(before, after) {
@@ -122,7 +125,7 @@ impl LogLine {
     }
 }
 
-fn log(line: &LogLine) {
+fn write_log(line: &LogLine) {
     let text = &line.text;
     // The level of an event is part of its static description.
     match line.level {
@@ -146,7 +149,7 @@ mod tests {
 
     #[track_caller]
     fn check(before: &HostSnapshot, after: &HostSnapshot, want: &[(Level, &str)]) {
-        let lines = change_log(before, after);
+        let lines = change_log_lines(before, after);
         let lines: Vec<(Level, &str)> = lines.iter().map(|line| (line.level, line.text.as_str())).collect();
         assert_eq!(lines, want);
     }

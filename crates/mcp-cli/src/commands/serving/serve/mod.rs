@@ -29,18 +29,18 @@ use crate::output::console::Verbosity;
 use crate::output::error_chain;
 use crate::output::failure::Failure;
 use crate::output::log::{self, LogLevelName, OPERATOR};
-use crate::runtime::blocking;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signals, serve_until_signalled};
+use crate::runtime::run_blocking;
+use crate::runtime::signals::{Signals, serve_until_signal};
 use events::{log_file_events, log_server_events};
 use metrics::MetricsRecorder;
-use tokens::{OtherViews, TokenInput, publish_scopes};
+use tokens::{TokenSource, ViewLimits, publish_views};
 
 /// How long the shutdown may take after running requests have ended or were cancelled.
 const SHUTDOWN_MARGIN: Duration = Duration::from_secs(1);
 
 /// How long the end of the command waits for the rest of the audit log.
-const FLUSH_LIMIT: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The client capabilities that the host declares to servers, besides that for apps.
 const CAPABILITIES: &str = r#""sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}"#;
@@ -64,7 +64,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     };
     log::start_serving(args.log_level, default_level, args.log_format, context.console.err_colour)
         .map_err(Failure::usage)?;
-    let audit = audit::open(&args).await?;
+    let audit = audit::open_audit_log(&args).await?;
     let hang_up = audit.as_ref().and_then(|_| signals.take_hang_up());
     let prepared = prepare(&args, audit.clone()).await?;
     let FollowedConfig { request, approval } = FollowedConfig::find(context, args.file.as_deref()).await?;
@@ -78,29 +78,29 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     // declared. A server that uses one of them gets an instance for each client, with the capabilities of that client.
     options.leases.requesting_servers = RequestingServers::Lease;
     options.server_requests.declared_capabilities =
-        host::declared(&format!("{CAPABILITIES},{}", host::APPS_CAPABILITY));
+        host::client_capabilities(&format!("{CAPABILITIES},{}", host::APPS_CAPABILITY));
     if let Some(drain) = args.drain {
         options.processes.drain = Duration::from_secs(drain);
     }
     let shutdown_limit = prepared.options.bounds.shutdown_grace + SHUTDOWN_MARGIN;
     let host = Arc::new(Host::start(options));
-    let (stop, stopped) = oneshot::channel::<()>();
+    let (stop_sender, stop_receiver) = oneshot::channel::<()>();
     let serving = async {
-        let following = follow(context, &host, request).await;
+        let follow_handle = follow(context, &host, request).await;
         tokio::select! {
-            served = serve(&host, following, (prepared, stopped)) => served,
-            never = audit::reopen_on(hang_up, audit.as_ref()) => match never {},
+            served = serve(&host, follow_handle, prepared, stop_receiver) => served,
+            never = audit::reopen_on_signal(hang_up, audit.as_ref()) => match never {},
         }
     };
     // After a signal, running requests finish and the clients are notified.
-    let exit = match serve_until_signalled(signals, (stop, shutdown_limit), serving).await {
+    let exit = match serve_until_signal(signals, stop_sender, shutdown_limit, serving).await {
         Ok(Ok(())) => Exit::Success,
-        Ok(Err(failure)) => context.fail(failure).await,
+        Ok(Err(failure)) => context.print_failure(failure).await,
         Err(signal) => Exit::Signal(signal),
     };
     let exit = host::stop(&host, exit, signals).await;
     if let Some(audit) = audit {
-        blocking(move || audit.flush(FLUSH_LIMIT)).await;
+        run_blocking(move || audit.flush(FLUSH_TIMEOUT)).await;
     }
     Ok(exit)
 }
@@ -114,12 +114,17 @@ struct PreparedServe {
 /// The endpoint at which clients connect.
 enum ServeEndpoint {
     Stdio,
-    Http(SocketAddr, Box<HttpOptions>, TokenInput, Option<MetricsRecorder>),
+    Http {
+        address: SocketAddr,
+        options: Box<HttpOptions>,
+        token_source: TokenSource,
+        recorder: Option<MetricsRecorder>,
+    },
 }
 
-/// The key of this user's gateways for ids of tasks. Without a state folder it is random.
-async fn task_key() -> TaskKey {
-    blocking(|| {
+/// Loads the key of this user's gateways for ids of tasks, or creates it. Without a state folder it is random.
+async fn load_task_key() -> TaskKey {
+    run_blocking(|| {
         let path = host::state_path("gateway-task-key", &|name| std::env::var_os(name));
         path.and_then(|path| {
             let key = TaskKey::load_or_create(&path);
@@ -134,6 +139,7 @@ async fn task_key() -> TaskKey {
     .await
 }
 
+/// Checks the arguments, and reads the files that they name.
 async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedServe, Failure> {
     let server = args.only.as_deref().map(ServerId::parse).transpose();
     let server = server.map_err(|error| Failure::usage(error.to_string()))?;
@@ -143,9 +149,9 @@ async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedSe
         Some(address) => {
             let tls = args.tls_cert.clone().zip(args.tls_key.clone());
             let tls = tls.map(|(certificate, key)| TlsFiles::new(certificate, key));
-            let source = TokenInput::new(args.token_file.clone(), args.token_env.as_deref())?;
-            let tokens = source.read_at_start().await?;
-            let resource_server = authorization::resource_server(args).await?;
+            let token_source = TokenSource::new(args.token_file.clone(), args.token_env.as_deref())?;
+            let tokens = token_source.read_at_start().await?;
+            let resource_server = authorization::build_resource_server(args).await?;
             // Installed before any server starts, so that gauges count every increment and decrement.
             let recorder = MetricsRecorder::install();
             let metrics = recorder.as_ref().map(MetricsRecorder::page);
@@ -156,7 +162,7 @@ async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedSe
             options.origins = args.allow_origin.clone();
             options.tls = tls;
             options.metrics = metrics;
-            ServeEndpoint::Http(address, Box::new(options), source, recorder)
+            ServeEndpoint::Http { address, options: Box::new(options), token_source, recorder }
         }
     };
     let mut options = GatewayOptions::default();
@@ -175,10 +181,12 @@ async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedSe
     Ok(PreparedServe { options, endpoint })
 }
 
+/// Serves until the client disconnects or `stop_receiver` completes, and logs events meanwhile.
 async fn serve(
     host: &Arc<Host>,
-    following: FollowHandle,
-    (prepared, stopped): (PreparedServe, oneshot::Receiver<()>),
+    follow_handle: FollowHandle,
+    prepared: PreparedServe,
+    stop_receiver: oneshot::Receiver<()>,
 ) -> Result<(), Failure> {
     let PreparedServe { mut options, endpoint } = prepared;
     if let Some(server) = &options.scope.server {
@@ -188,20 +196,20 @@ async fn serve(
             return Err(Failure::new(host::unknown_server(server.as_str(), &names)));
         }
     }
-    let mut others = OtherViews { only: options.scope.server.clone(), scopes: None };
-    options.task_key = task_key().await;
+    let mut limits = ViewLimits { only_server: options.scope.server.clone(), scopes: None };
+    options.task_key = load_task_key().await;
     let gateway = Gateway::new(Arc::clone(host), options);
     let served = async {
         match endpoint {
             ServeEndpoint::Stdio => {
-                publish_scopes(host, &Tokens::default(), &others).await;
+                publish_views(host, &Tokens::default(), &limits).await;
                 tokio::select! {
                     () = serve_stdio(&gateway, tokio::io::stdin(), tokio::io::stdout()) => {}
-                    _ = stopped => {}
+                    _ = stop_receiver => {}
                 }
                 Ok(())
             }
-            ServeEndpoint::Http(address, options, source, recorder) => {
+            ServeEndpoint::Http { address, options, token_source, recorder } => {
                 let upkeep = async {
                     match &recorder {
                         Some(recorder) => recorder.run_upkeep().await,
@@ -209,15 +217,15 @@ async fn serve(
                     }
                 };
                 let tokens = options.tokens.clone();
-                others.scopes = options.resource_server.as_ref().map(|server| server.scopes.clone());
+                limits.scopes = options.resource_server.as_ref().map(|server| server.scopes.clone());
                 let server = HttpServer::bind(address, gateway, *options).await?;
                 tracing::info!(target: OPERATOR, "serving MCP at {}", server.url());
                 let updater = server.token_updater();
-                publish_scopes(host, &tokens, &others).await;
+                publish_views(host, &tokens, &limits).await;
                 tokio::select! {
-                    () = server.serve(async { drop(stopped.await) }) => {}
+                    () = server.serve(async { drop(stop_receiver.await) }) => {}
                     never = upkeep => match never {},
-                    never = source.follow(tokens, updater, (host, &others)) => match never {},
+                    never = token_source.follow(tokens, updater, host, &limits) => match never {},
                 }
                 Ok(())
             }
@@ -225,7 +233,7 @@ async fn serve(
     };
     tokio::select! {
         served = served => served,
-        never = log_file_events(following) => match never {},
+        never = log_file_events(follow_handle) => match never {},
         never = log_server_events(host) => match never {},
     }
 }

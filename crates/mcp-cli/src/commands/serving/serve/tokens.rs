@@ -11,28 +11,28 @@ use mcp_host_runtime::{FileWatch, Host};
 use crate::output::count;
 use crate::output::failure::Failure;
 use crate::output::log::OPERATOR;
-use crate::runtime::blocking;
 use crate::runtime::bounded_read::read_file;
+use crate::runtime::run_blocking;
 
 /// The maximum size of a token file, in bytes.
 const MAX_TOKEN_FILE: u64 = 1024 * 1024;
 
-/// Where the tokens come from.
-pub(super) struct TokenInput {
+/// The file and the variable that contain the tokens.
+pub(super) struct TokenSource {
     file: Option<PathBuf>,
     /// The lines of the environment variable.
     variable: Option<Secret>,
 }
 
-impl TokenInput {
+impl TokenSource {
     /// The file and the variable of this name.
-    pub(super) fn new(file: Option<PathBuf>, variable: Option<&str>) -> Result<TokenInput, Failure> {
+    pub(super) fn new(file: Option<PathBuf>, variable: Option<&str>) -> Result<TokenSource, Failure> {
         let read = |name| {
             std::env::var(name).map(Secret::new).map_err(|_| {
                 Failure::new(format!("the environment variable {name} is not set or not valid UTF-8"))
             })
         };
-        Ok(TokenInput { file, variable: variable.map(read).transpose()? })
+        Ok(TokenSource { file, variable: variable.map(read).transpose()? })
     }
 
     /// The tokens at the start; none if there is neither a file nor a variable.
@@ -49,7 +49,8 @@ impl TokenInput {
         self,
         tokens: Tokens,
         updater: TokenUpdater,
-        (host, others): (&Host, &OtherViews),
+        host: &Host,
+        limits: &ViewLimits,
     ) -> Infallible {
         let Some(path) = &self.file else { return std::future::pending().await };
         let shown = path.display();
@@ -63,13 +64,14 @@ impl TokenInput {
             }
             match &read {
                 Ok(tokens) => {
-                    let ended = updater.replace(tokens.clone()).unwrap_or_default();
-                    let (tokens_text, ended) = (count(tokens.len(), "token"), count(ended, "session"));
+                    let ended_sessions = updater.replace(tokens.clone()).unwrap_or_default();
+                    let (tokens_text, sessions_text) =
+                        (count(tokens.len(), "token"), count(ended_sessions, "session"));
                     tracing::info!(
                         target: OPERATOR,
-                        "applied the token file {shown}: {tokens_text}; {ended} ended"
+                        "applied the token file {shown}: {tokens_text}; {sessions_text} ended"
                     );
-                    publish_scopes(host, tokens, others).await;
+                    publish_views(host, tokens, limits).await;
                 }
                 Err(reason) => {
                     tracing::warn!(
@@ -87,7 +89,7 @@ impl TokenInput {
         let mut text = String::new();
         if let Some(path) = self.file.clone() {
             let shown = path.display().to_string();
-            let read = blocking(move || read_file(&path, MAX_TOKEN_FILE)).await;
+            let read = run_blocking(move || read_file(&path, MAX_TOKEN_FILE)).await;
             text = read.map_err(|error| format!("cannot read {shown}: {error}"))?;
         }
         if let Some(variable) = &self.variable {
@@ -102,19 +104,19 @@ impl TokenInput {
     }
 }
 
-/// What clients other than those with a listed token see.
+/// What limits the views of clients, besides the scopes of listed tokens.
 #[derive(Debug, Clone, Default)]
-pub(super) struct OtherViews {
+pub(super) struct ViewLimits {
     /// The only server that is served, if any.
-    pub(super) only: Option<ServerId>,
+    pub(super) only_server: Option<ServerId>,
     /// The scopes of access tokens; `None` without an authorization server.
     pub(super) scopes: Option<ScopeMap>,
 }
 
 /// Publishes the views of all clients, so that the host reports what their limits leave out, and servers that do not
 /// exist. Logs the latter.
-pub(super) async fn publish_scopes(host: &Host, tokens: &Tokens, others: &OtherViews) {
-    host.set_views(named_views(tokens, others)).await;
+pub(super) async fn publish_views(host: &Host, tokens: &Tokens, limits: &ViewLimits) {
+    host.set_views(named_views(tokens, limits)).await;
     let published = host.snapshot();
     let is_missing =
         |name: &&String| !name.contains('*') && !published.servers.iter().any(|server| server.id == **name);
@@ -130,12 +132,12 @@ pub(super) async fn publish_scopes(host: &Host, tokens: &Tokens, others: &OtherV
 }
 
 /// The views of all clients. Tokens with equal views share one.
-fn named_views(tokens: &Tokens, others: &OtherViews) -> Vec<NamedView> {
-    let only = others.only.as_ref().map(|server| {
+fn named_views(tokens: &Tokens, limits: &ViewLimits) -> Vec<NamedView> {
+    let server_filter = limits.only_server.as_ref().map(|server| {
         let toolsets = Selection::Patterns(vec![server.to_string()]);
         ViewFilter { toolsets, ..ViewFilter::default() }
     });
-    let filters = |view: Option<&ViewFilter>| only.iter().chain(view).cloned().collect::<Vec<_>>();
+    let filters = |view: Option<&ViewFilter>| server_filter.iter().chain(view).cloned().collect::<Vec<_>>();
     let mut by_filters: Vec<(Vec<ViewFilter>, Vec<&str>)> = Vec::new();
     for (token, view) in tokens.views() {
         let filters = filters(view);
@@ -150,7 +152,7 @@ fn named_views(tokens: &Tokens, others: &OtherViews) -> Vec<NamedView> {
         .into_iter()
         .map(|(filters, names)| NamedView { name: token_names(&names), filters })
         .collect();
-    match &others.scopes {
+    match &limits.scopes {
         Some(scopes) => {
             views.extend(scopes.iter().map(|(scope, view)| NamedView {
                 name: format!("the scope `{scope}`"),
@@ -180,11 +182,11 @@ mod tests {
 
     /// The lines of tokens and of scopes; expects the names of the views with their numbers of filters.
     #[track_caller]
-    fn check(tokens: &str, scopes: Option<&str>, only: Option<&str>, want: &[(&str, usize)]) {
+    fn check(tokens: &str, scopes: Option<&str>, only_server: Option<&str>, want: &[(&str, usize)]) {
         let tokens = Tokens::read(&Secret::new(tokens.to_owned())).unwrap();
-        let only = only.map(|server| ServerId::parse(server).unwrap());
+        let only_server = only_server.map(|server| ServerId::parse(server).unwrap());
         let scopes = scopes.map(|scopes| ScopeMap::read(scopes).unwrap());
-        let views = named_views(&tokens, &OtherViews { only, scopes });
+        let views = named_views(&tokens, &ViewLimits { only_server, scopes });
         let views: Vec<_> = views.iter().map(|view| (view.name.as_str(), view.filters.len())).collect();
         assert_eq!(views, want);
     }

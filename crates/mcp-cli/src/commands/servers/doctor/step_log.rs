@@ -1,4 +1,4 @@
-//! The steps of one server while it is tested.
+//! The log of one server's test: its steps so far.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -7,25 +7,25 @@ use tokio::time::Instant;
 
 use super::report::{Step, StepOutcome, StepResult};
 
-/// The steps of a server so far. Clones share them, so that they can be read while the test runs.
+/// The steps of one server's test so far. Clones share them, so that they can be read while the test runs.
 #[derive(Debug, Clone)]
-pub(super) struct Examination(Arc<Mutex<TestRecord>>);
+pub(super) struct StepLog(Arc<Mutex<StepLogState>>);
 
 #[derive(Debug)]
-struct TestRecord {
+struct StepLogState {
     steps: Vec<Step>,
-    /// The step that is running, and when it began.
+    /// The name of the running step, and when it began.
     running: (&'static str, Instant),
 }
 
-impl Examination {
-    /// A test without steps.
-    pub(super) fn new() -> Examination {
+impl StepLog {
+    /// A log without steps. The step `configuration` is running.
+    pub(super) fn new() -> StepLog {
         let running = ("configuration", Instant::now());
-        Examination(Arc::new(Mutex::new(TestRecord { steps: Vec::new(), running })))
+        StepLog(Arc::new(Mutex::new(StepLogState { steps: Vec::new(), running })))
     }
 
-    fn lock(&self) -> MutexGuard<'_, TestRecord> {
+    fn lock(&self) -> MutexGuard<'_, StepLogState> {
         self.0.lock().expect("no code panics while it holds the lock")
     }
 
@@ -39,33 +39,33 @@ impl Examination {
         self.lock().running.1.elapsed()
     }
 
-    /// Records the result of a step, whose time began with [`begin`](Examination::begin) or when the previous
+    /// Records the result of a step, whose time began with [`begin`](StepLog::begin) or when the previous
     /// one ended. Returns `None` if it failed, so that `?` ends the test.
-    pub(super) fn step(&self, name: &'static str, result: StepResult) -> Option<()> {
+    pub(super) fn record(&self, name: &'static str, result: StepResult) -> Option<()> {
         let now = Instant::now();
         let StepResult { outcome, message, help } = result;
-        let mut record = self.lock();
-        let duration = now.duration_since(record.running.1);
-        record.steps.push(Step { name, outcome, message, help, duration });
-        record.running.1 = now;
+        let mut state = self.lock();
+        let duration = now.duration_since(state.running.1);
+        state.steps.push(Step { name, outcome, message, help, duration });
+        state.running.1 = now;
         match outcome {
             StepOutcome::Passed | StepOutcome::Warning => Some(()),
             StepOutcome::Failed(_) | StepOutcome::Interrupted => None,
         }
     }
 
-    /// The steps.
+    /// The finished steps.
     pub(super) fn steps(&self) -> Vec<Step> {
         self.lock().steps.clone()
     }
 
-    /// The steps, and the running one as interrupted.
-    pub(super) fn interrupted(&self) -> Vec<Step> {
-        let record = self.lock();
-        let (name, start) = record.running;
+    /// The finished steps, and the running one as interrupted.
+    pub(super) fn interrupted_steps(&self) -> Vec<Step> {
+        let state = self.lock();
+        let (name, start) = state.running;
         let message = format!("interrupted during the step `{name}`");
         let duration = start.elapsed();
         let last = Step { name, outcome: StepOutcome::Interrupted, message, help: None, duration };
-        record.steps.iter().cloned().chain([last]).collect()
+        state.steps.iter().cloned().chain([last]).collect()
     }
 }
