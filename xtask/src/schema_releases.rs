@@ -7,7 +7,7 @@
 use std::error::Error as _;
 use std::path::Path;
 
-use schema_evolution::{Change, Direction, Outcome, ReleaseError, Releases, Use, Verdict};
+use schema_evolution::{Change, Direction, ReleaseComparison, ReleaseError, Releases, SchemaUser, Verdict};
 
 use crate::error::Error;
 
@@ -38,7 +38,7 @@ pub(crate) fn check(root: &Path, now: &str, schemas: &[CurrentSchema<'_>]) -> Re
 /// Freezes every schema as the release of this version. An existing release must be identical.
 pub(crate) fn release(root: &Path, now: &str, schemas: &[CurrentSchema<'_>]) -> Result<(), Error> {
     for schema in schemas {
-        let freeze = || Releases::open(folder(root, schema))?.freeze(now, schema.text);
+        let freeze = || Releases::open(folder(root, schema))?.store(now, schema.text);
         freeze().map_err(|error| Error::message(message(schema.name, &error)))?;
         println!("froze {} {now}", schema.name);
     }
@@ -49,7 +49,7 @@ fn folder(root: &Path, schema: &CurrentSchema<'_>) -> std::path::PathBuf {
     root.join("schemas/released").join(schema.name)
 }
 
-fn compare(root: &Path, now: &str, schema: &CurrentSchema<'_>) -> Result<Outcome, String> {
+fn compare(root: &Path, now: &str, schema: &CurrentSchema<'_>) -> Result<ReleaseComparison, String> {
     let current =
         serde_json::from_str(schema.text).map_err(|error| format!("{} is not JSON: {error}", schema.name))?;
     let outcome = Releases::open(folder(root, schema)).and_then(|it| it.compare(now, &current));
@@ -68,11 +68,11 @@ fn message(name: &str, error: &ReleaseError) -> String {
 }
 
 /// The changes as a Markdown table, the most severe first.
-fn table(name: &str, outcome: &Outcome) -> String {
+fn table(name: &str, outcome: &ReleaseComparison) -> String {
     let released = outcome.released.as_ref().map(ToString::to_string).unwrap_or_default();
     let mut res =
         format!("Schema `{name}` since {released}:\n\n| location | change | for a reader |\n|---|---|---|\n");
-    let changes = outcome.comparison.by_severity(Use::Reader);
+    let changes = outcome.comparison.by_severity(SchemaUser::Reader);
     let (annotations, changes): (Vec<_>, Vec<_>) =
         changes.into_iter().partition(|it| it.direction == Direction::Annotation);
     for change in changes {
@@ -91,11 +91,11 @@ fn table(name: &str, outcome: &Outcome) -> String {
 }
 
 /// The reason why this version may not be released.
-fn incompatibility(name: &str, now: &str, outcome: &Outcome) -> Option<String> {
-    if outcome.is_allowed(Use::Reader) {
+fn incompatibility(name: &str, now: &str, outcome: &ReleaseComparison) -> Option<String> {
+    if outcome.is_allowed(SchemaUser::Reader) {
         return None;
     }
-    let count = |verdict| outcome.comparison.count(Use::Reader, verdict);
+    let count = |verdict| outcome.comparison.count(SchemaUser::Reader, verdict);
     let released = outcome.released.as_ref().map(ToString::to_string).unwrap_or_default();
     Some(format!(
         "{name}: {} of the changes since {released} break existing files and {} are unknown, which {now} does not \

@@ -1,7 +1,7 @@
 //! Compares two schemas and prints what a reader of the old documents would notice.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use schema_evolution::{Error, Use, compare, render_text};
+use schema_evolution::{Error, SchemaUser, compare, render_text};
 use serde_json::json;
 
 fn main() -> Result<(), Error> {
@@ -14,6 +14,6 @@ fn main() -> Result<(), Error> {
         "properties": { "name": { "type": "string", "maxLength": 32 }, "timeout": { "type": "number" } }
     });
     let comparison = compare(&old, &new)?;
-    print!("{}", render_text(&comparison, Use::Reader));
+    print!("{}", render_text(&comparison, SchemaUser::Reader));
     Ok(())
 }

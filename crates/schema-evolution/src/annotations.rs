@@ -1,4 +1,4 @@
-//! Changed annotations of schemas at the same place.
+//! Changes of annotations, in schemas at the same location.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,20 @@ use crate::document::Node;
 use crate::keyword::{is_annotation, is_definitions};
 
 /// The changed annotations, without `default`.
-pub(crate) fn changes(old: &Node<'_>, new: &Node<'_>) -> Vec<Change> {
+pub(crate) fn annotation_changes(old: &Node<'_>, new: &Node<'_>) -> Vec<Change> {
     let mut res = Vec::new();
-    schema(old, new, "", &mut res);
+    collect_changes(old, new, "", &mut res);
     res
 }
 
-fn schema(old: &Node<'_>, new: &Node<'_>, location: &str, res: &mut Vec<Change>) {
+/// Collects the changes of two schemas at the same location, and of the schemas below them.
+fn collect_changes(old: &Node<'_>, new: &Node<'_>, location: &str, res: &mut Vec<Change>) {
     let (Some(before), Some(after)) = (old.keywords(), new.keywords()) else { return };
     let keywords: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     for keyword in keywords {
         if is_annotation(keyword) {
             if keyword != "default" && before.get(keyword) != after.get(keyword) {
-                res.push(annotation(keyword, old, new, location));
+                res.push(annotation_change(keyword, old, new, location));
             }
             continue;
         }
@@ -30,16 +31,16 @@ fn schema(old: &Node<'_>, new: &Node<'_>, location: &str, res: &mut Vec<Change>)
         };
         match keyword.as_str() {
             "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
-                let after = new.map(other);
-                for (name, one) in old.map(keyword) {
+                let after = new.child_map(other);
+                for (name, one) in old.child_map(keyword) {
                     if let Some((_, other)) = after.iter().find(|it| it.0 == name) {
-                        schema(&one, other, &format!("{location}.{name}"), res);
+                        collect_changes(&one, other, &format!("{location}.{name}"), res);
                     }
                 }
             }
             "allOf" | "anyOf" | "oneOf" | "prefixItems" => {
-                for (one, other) in old.list(keyword).iter().zip(&new.list(keyword)) {
-                    schema(one, other, location, res);
+                for (one, other) in old.child_list(keyword).iter().zip(&new.child_list(keyword)) {
+                    collect_changes(one, other, location, res);
                 }
             }
             "additionalProperties"
@@ -59,7 +60,7 @@ fn schema(old: &Node<'_>, new: &Node<'_>, location: &str, res: &mut Vec<Change>)
                         "items" | "additionalItems" | "unevaluatedItems" | "contains" => "[]",
                         _ => "",
                     };
-                    schema(&one, &other, &format!("{location}{step}"), res);
+                    collect_changes(&one, &other, &format!("{location}{step}"), res);
                 }
             }
             _ => {}
@@ -67,8 +68,8 @@ fn schema(old: &Node<'_>, new: &Node<'_>, location: &str, res: &mut Vec<Change>)
     }
 }
 
-fn annotation(keyword: &str, old: &Node<'_>, new: &Node<'_>, location: &str) -> Change {
-    let how = match (old.get(keyword), new.get(keyword)) {
+fn annotation_change(keyword: &str, old: &Node<'_>, new: &Node<'_>, location: &str) -> Change {
+    let predicate = match (old.get(keyword), new.get(keyword)) {
         (None, _) => "is added",
         (_, None) => "is removed",
         _ => "has another text",
@@ -79,7 +80,7 @@ fn annotation(keyword: &str, old: &Node<'_>, new: &Node<'_>, location: &str) -> 
         other_locations: Vec::new(),
         more_locations: 0,
         keyword: keyword.to_owned(),
-        description: format!("`{keyword}` {how}"),
+        description: format!("`{keyword}` {predicate}"),
         direction: Direction::Annotation,
         old_pointer: old.pointer(),
         new_pointer: new.pointer(),

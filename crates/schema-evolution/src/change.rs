@@ -4,15 +4,15 @@ use serde::Serialize;
 use serde_json::Value;
 use strum::Display;
 
-/// A program that uses a schema.
+/// The kind of program that a comparison protects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Display)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "a program reads documents or writes them; one that does both has two uses"
+    reason = "a program reads documents or writes them; a program that does both is compared twice"
 )]
-pub enum Use {
+pub enum SchemaUser {
     /// Reads documents that others wrote by the old schema. They must keep their meaning. It only warns of
     /// unknown keys.
     Reader,
@@ -20,7 +20,7 @@ pub enum Use {
     Writer,
 }
 
-/// What a change means for a use, ordered by severity.
+/// What a change means for a program, ordered by severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Display)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -79,7 +79,7 @@ pub struct Change {
     pub writer: Effect,
 }
 
-/// What a change means for one use.
+/// What a change means for one kind of program.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Effect {
@@ -97,7 +97,8 @@ impl Effect {
     pub(crate) const HARMLESS: Self = Self { verdict: Verdict::Harmless, witness: None };
     pub(crate) const UNKNOWN: Self = Self { verdict: Verdict::Unknown, witness: None };
 
-    pub(crate) fn broken(witness: Value) -> Self {
+    /// The effect of a break that `witness` proves.
+    pub(crate) fn broken_by(witness: Value) -> Self {
         Self { verdict: Verdict::Break, witness: Some(witness) }
     }
 }
@@ -107,7 +108,7 @@ impl Change {
     pub const MAX_LISTED: usize = 8;
 
     /// A list of the other locations, such as `a, b and 3 more`. `None` if there are none.
-    pub(crate) fn others(&self) -> Option<String> {
+    pub(crate) fn other_locations_text(&self) -> Option<String> {
         let listed = self.other_locations.join(", ");
         match self.more_locations {
             _ if listed.is_empty() => None,
@@ -116,11 +117,11 @@ impl Change {
         }
     }
 
-    /// The effect for a use.
-    pub fn effect(&self, usage: Use) -> &Effect {
-        match usage {
-            Use::Reader => &self.reader,
-            Use::Writer => &self.writer,
+    /// The effect for a kind of program.
+    pub fn effect(&self, user: SchemaUser) -> &Effect {
+        match user {
+            SchemaUser::Reader => &self.reader,
+            SchemaUser::Writer => &self.writer,
         }
     }
 }
@@ -135,20 +136,20 @@ pub struct Comparison {
 
 impl Comparison {
     /// The most severe verdict of all changes.
-    pub fn verdict(&self, usage: Use) -> Verdict {
-        let verdicts = self.changes.iter().map(|it| it.effect(usage).verdict);
+    pub fn verdict(&self, user: SchemaUser) -> Verdict {
+        let verdicts = self.changes.iter().map(|it| it.effect(user).verdict);
         verdicts.max().unwrap_or(Verdict::Harmless)
     }
 
     /// The number of changes with a verdict.
-    pub fn count(&self, usage: Use, verdict: Verdict) -> usize {
-        self.changes.iter().filter(|it| it.effect(usage).verdict == verdict).count()
+    pub fn count(&self, user: SchemaUser, verdict: Verdict) -> usize {
+        self.changes.iter().filter(|it| it.effect(user).verdict == verdict).count()
     }
 
     /// The changes, the most severe ones first.
-    pub fn by_severity(&self, usage: Use) -> Vec<&Change> {
+    pub fn by_severity(&self, user: SchemaUser) -> Vec<&Change> {
         let mut res: Vec<&Change> = self.changes.iter().collect();
-        res.sort_by_key(|it| std::cmp::Reverse(it.effect(usage).verdict));
+        res.sort_by_key(|it| std::cmp::Reverse(it.effect(user).verdict));
         res
     }
 }

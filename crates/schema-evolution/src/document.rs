@@ -9,27 +9,28 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Side};
 
-/// The depth of a schema document, counted in nested arrays and objects.
+/// The maximum depth of a schema document, counted in nested arrays and objects.
 pub const MAX_DEPTH: usize = 100;
 
-/// The number of values in a schema document.
+/// The maximum number of values in a schema document.
 pub const MAX_VALUES: usize = 500_000;
 
 /// A schema document.
 pub(crate) struct Document<'a> {
     pub root: &'a Value,
+    /// The draft of JSON Schema that its keywords follow.
     pub draft: Draft,
     /// The targets of plain-name fragments.
     anchors: HashMap<&'a str, &'a Value>,
     /// The parent of each value and the step from it, by address.
-    parents: HashMap<usize, (usize, Segment<'a>)>,
+    parents: HashMap<usize, (usize, PointerStep<'a>)>,
     /// The addresses of embedded schemas with an own `$id`. References below them have another base.
     embedded: HashSet<usize>,
 }
 
 /// A step of a JSON pointer.
 #[derive(Debug, Clone, Copy)]
-enum Segment<'a> {
+enum PointerStep<'a> {
     Key(&'a str),
     Index(usize),
 }
@@ -41,11 +42,14 @@ pub(crate) struct Node<'a> {
     pub value: &'a Value,
 }
 
-/// Whether the members of a value are schemas by name, schemas by keyword, or data.
+/// What the members of a value are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Members {
+enum MemberKind {
+    /// Schemas, by name.
     ByName,
+    /// The keywords of a schema.
     ByKeyword,
+    /// Values without schemas.
     Data,
 }
 
@@ -58,32 +62,33 @@ impl<'a> Document<'a> {
                 message: "it is neither an object nor a boolean".to_owned(),
             });
         }
-        measure(root, side)?;
+        check_bounds(root, side)?;
         let mut res = Self {
             root,
-            draft: draft(root),
+            draft: detect_draft(root),
             anchors: HashMap::new(),
             parents: HashMap::new(),
             embedded: HashSet::new(),
         };
-        res.index(root, Members::ByKeyword);
+        res.index(root, MemberKind::ByKeyword);
         Ok(res)
     }
 
-    fn index(&mut self, value: &'a Value, kind: Members) {
+    /// Indexes a value and all its parts.
+    fn index(&mut self, value: &'a Value, kind: MemberKind) {
         match value {
             Value::Object(members) => {
-                if kind == Members::ByKeyword {
-                    self.identify(value);
+                if kind == MemberKind::ByKeyword {
+                    self.index_names(value);
                 }
                 for (key, member) in members {
-                    self.parents.insert(address(member), (address(value), Segment::Key(key)));
+                    self.parents.insert(address(member), (address(value), PointerStep::Key(key)));
                     self.index(member, kind.of_member(key));
                 }
             }
             Value::Array(items) => {
                 for (at, item) in items.iter().enumerate() {
-                    self.parents.insert(address(item), (address(value), Segment::Index(at)));
+                    self.parents.insert(address(item), (address(value), PointerStep::Index(at)));
                     self.index(item, kind);
                 }
             }
@@ -91,8 +96,8 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Remembers the names of a schema.
-    fn identify(&mut self, schema: &'a Value) {
+    /// Indexes the anchors and the `$id` of a schema.
+    fn index_names(&mut self, schema: &'a Value) {
         let text = |key: &str| schema.get(key).and_then(Value::as_str);
         let id = text("$id").or_else(|| (self.draft == Draft::Draft4).then(|| text("id")).flatten());
         match id.map(|it| it.strip_prefix('#').ok_or(it)) {
@@ -107,10 +112,10 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The steps from the root to a value, the last one first, with the addresses they lead to.
-    fn steps(&self, address: usize) -> impl Iterator<Item = (usize, Segment<'a>)> {
+    /// The steps from a value up to the root, each with the address that it leads to.
+    fn steps_to_root(&self, address: usize) -> impl Iterator<Item = (usize, PointerStep<'a>)> {
         let first = self.parents.get(&address).map(|it| (address, *it));
-        let next = |it: &(usize, (usize, Segment<'a>))| {
+        let next = |it: &(usize, (usize, PointerStep<'a>))| {
             let parent = it.1.0;
             self.parents.get(&parent).map(|it| (parent, *it))
         };
@@ -138,25 +143,26 @@ impl<'a> Node<'a> {
         self.value.get(keyword)
     }
 
-    /// A part of this schema under a keyword.
+    /// The schema under a keyword.
     pub(crate) fn child(&self, keyword: &str) -> Option<Node<'a>> {
         self.get(keyword).map(|value| self.at(value))
     }
 
     /// The schemas in a list under a keyword.
-    pub(crate) fn list(&self, keyword: &str) -> Vec<Node<'a>> {
+    pub(crate) fn child_list(&self, keyword: &str) -> Vec<Node<'a>> {
         let Some(list) = self.child(keyword) else { return Vec::new() };
         let items = list.value.as_array().map_or(&[][..], Vec::as_slice);
         items.iter().map(|value| list.at(value)).collect()
     }
 
     /// The schemas in a map under a keyword.
-    pub(crate) fn map(&self, keyword: &str) -> Vec<(&'a str, Node<'a>)> {
+    pub(crate) fn child_map(&self, keyword: &str) -> Vec<(&'a str, Node<'a>)> {
         let Some(map) = self.child(keyword) else { return Vec::new() };
         let members = map.value.as_object().into_iter().flatten();
         members.map(|(key, value)| (key.as_str(), map.at(value))).collect()
     }
 
+    /// Another value of the same document as a schema.
     fn at(&self, value: &'a Value) -> Node<'a> {
         Node { document: self.document, value }
     }
@@ -168,21 +174,21 @@ impl<'a> Node<'a> {
 
     /// A JSON pointer from the root of the document.
     pub(crate) fn pointer(&self) -> String {
-        let mut steps: Vec<String> = { self.document.steps(self.id()) }
+        let mut steps: Vec<String> = { self.document.steps_to_root(self.id()) }
             .map(|(_, segment)| match segment {
-                Segment::Key(key) => format!("/{}", escape(key)),
-                Segment::Index(index) => format!("/{index}"),
+                PointerStep::Key(key) => format!("/{}", escape(key)),
+                PointerStep::Index(index) => format!("/{index}"),
             })
             .collect();
         steps.reverse();
         steps.concat()
     }
 
-    /// The key of the schema in the object that has it.
+    /// The key of the schema in the object that contains it.
     pub(crate) fn key(&self) -> Option<&'a str> {
-        match self.document.steps(self.id()).next()?.1 {
-            Segment::Key(key) => Some(key),
-            Segment::Index(_) => None,
+        match self.document.steps_to_root(self.id()).next()?.1 {
+            PointerStep::Key(key) => Some(key),
+            PointerStep::Index(_) => None,
         }
     }
 
@@ -194,12 +200,12 @@ impl<'a> Node<'a> {
     pub(crate) fn target(&self) -> Option<Node<'a>> {
         let (document, reference) = (self.document, self.reference()?);
         if !document.embedded.is_empty()
-            && document.steps(self.id()).any(|it| document.embedded.contains(&it.0))
+            && document.steps_to_root(self.id()).any(|it| document.embedded.contains(&it.0))
         {
             return None;
         }
-        let own = document.root.get("$id").and_then(Value::as_str).map(|it| it.trim_end_matches('#'));
-        let fragment = match own.filter(|it| !it.is_empty()).and_then(|it| reference.strip_prefix(it)) {
+        let own_id = document.root.get("$id").and_then(Value::as_str).map(|it| it.trim_end_matches('#'));
+        let fragment = match own_id.filter(|it| !it.is_empty()).and_then(|it| reference.strip_prefix(it)) {
             Some("") => "",
             Some(rest) => rest.strip_prefix('#')?,
             None => reference.strip_prefix('#')?,
@@ -213,8 +219,8 @@ impl<'a> Node<'a> {
     }
 }
 
-impl Members {
-    /// What the members of a member are.
+impl MemberKind {
+    /// What the members of the member `key` are.
     fn of_member(self, key: &str) -> Self {
         match (self, key) {
             (Self::ByKeyword, "enum" | "const" | "default" | "examples") | (Self::Data, _) => Self::Data,
@@ -228,12 +234,13 @@ impl Members {
     }
 }
 
+/// The address of a value, which identifies it in the document.
 fn address(value: &Value) -> usize {
     std::ptr::from_ref(value) as usize
 }
 
 /// Compiles a schema. `None` if it refers to other documents.
-pub(crate) fn validator(document: &Document<'_>) -> Option<jsonschema::Validator> {
+pub(crate) fn build_validator(document: &Document<'_>) -> Option<jsonschema::Validator> {
     // The validator is built from the same text; the crate has no network access.
     jsonschema::options()
         .with_draft(document.draft)
@@ -256,6 +263,7 @@ pub(crate) fn percent_encode(text: &str) -> String {
     text.bytes().map(one).collect()
 }
 
+/// Decodes `%XX` sequences. `None` if one is malformed or the text is not UTF-8.
 fn percent_decode(text: &str) -> Option<String> {
     let mut res = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -275,7 +283,8 @@ fn percent_decode(text: &str) -> Option<String> {
     String::from_utf8(res).ok()
 }
 
-fn draft(root: &Value) -> Draft {
+/// The draft that `$schema` names. Without it, the newest draft, or draft 7 if `definitions` is used.
+fn detect_draft(root: &Value) -> Draft {
     let named = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
     let known = [
         ("draft-04", Draft::Draft4),
@@ -285,12 +294,12 @@ fn draft(root: &Value) -> Draft {
     ];
     let found = known.into_iter().find(|(name, _)| named.contains(name)).map(|it| it.1);
     // Without `$schema`, `definitions` is a sign of an older draft.
-    let older = named.is_empty() && root.get("definitions").is_some() && root.get("$defs").is_none();
-    found.unwrap_or(if older { Draft::Draft7 } else { Draft::Draft202012 })
+    let is_older = named.is_empty() && root.get("definitions").is_some() && root.get("$defs").is_none();
+    found.unwrap_or(if is_older { Draft::Draft7 } else { Draft::Draft202012 })
 }
 
 /// Checks depth and number of values, without recursion.
-fn measure(root: &Value, side: Side) -> Result<(), Error> {
+fn check_bounds(root: &Value, side: Side) -> Result<(), Error> {
     let mut open = vec![(root, 0)];
     let mut count = 0;
     while let Some((value, depth)) = open.pop() {

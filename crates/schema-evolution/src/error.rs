@@ -86,7 +86,7 @@ pub enum ReleaseError {
     #[error(
         "{version} is already released with another schema: raise the version before its schema is released"
     )]
-    Frozen {
+    AlreadyReleased {
         /// The version.
         version: String,
     },

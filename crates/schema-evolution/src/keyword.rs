@@ -67,23 +67,23 @@ pub(crate) fn format<'a>(schema: &Node<'a>) -> Option<&'a str> {
 }
 
 /// A set of types, as bits. `INTEGER` and `FRACTION` together are `number`.
-pub(crate) type Types = u8;
-pub(crate) const NULL: Types = 1;
-pub(crate) const BOOLEAN: Types = 2;
-pub(crate) const INTEGER: Types = 4;
-pub(crate) const FRACTION: Types = 8;
-pub(crate) const STRING: Types = 16;
-pub(crate) const ARRAY: Types = 32;
-pub(crate) const OBJECT: Types = 64;
-pub(crate) const NUMBER: Types = INTEGER | FRACTION;
-pub(crate) const ALL: Types = 127;
+pub(crate) type TypeSet = u8;
+pub(crate) const NULL: TypeSet = 1;
+pub(crate) const BOOLEAN: TypeSet = 2;
+pub(crate) const INTEGER: TypeSet = 4;
+pub(crate) const FRACTION: TypeSet = 8;
+pub(crate) const STRING: TypeSet = 16;
+pub(crate) const ARRAY: TypeSet = 32;
+pub(crate) const OBJECT: TypeSet = 64;
+pub(crate) const NUMBER: TypeSet = INTEGER | FRACTION;
+pub(crate) const ALL_TYPES: TypeSet = 127;
 
-/// Every single type.
-pub(crate) const EACH: [Types; 7] = [OBJECT, ARRAY, STRING, INTEGER, FRACTION, BOOLEAN, NULL];
+/// The sets of one type.
+pub(crate) const SINGLE_TYPES: [TypeSet; 7] = [OBJECT, ARRAY, STRING, INTEGER, FRACTION, BOOLEAN, NULL];
 
-/// The types a schema allows.
-pub(crate) fn types(schema: &Map<String, Value>) -> Types {
-    let one = |name: &str| match name {
+/// The types that the keyword `type` allows.
+pub(crate) fn allowed_types(schema: &Map<String, Value>) -> TypeSet {
+    let type_set = |name: &str| match name {
         "null" => NULL,
         "boolean" => BOOLEAN,
         "integer" => INTEGER,
@@ -94,16 +94,16 @@ pub(crate) fn types(schema: &Map<String, Value>) -> Types {
         _ => 0,
     };
     match schema.get("type") {
-        Some(Value::String(name)) => one(name),
+        Some(Value::String(name)) => type_set(name),
         Some(Value::Array(names)) => {
-            names.iter().filter_map(Value::as_str).fold(0, |res, name| res | one(name))
+            names.iter().filter_map(Value::as_str).fold(0, |res, name| res | type_set(name))
         }
-        _ => ALL,
+        _ => ALL_TYPES,
     }
 }
 
 /// The type of a value.
-pub(crate) fn type_of(value: &Value) -> Types {
+pub(crate) fn type_of(value: &Value) -> TypeSet {
     match value {
         Value::Null => NULL,
         Value::Bool(_) => BOOLEAN,
@@ -118,7 +118,7 @@ pub(crate) fn type_of(value: &Value) -> Types {
 }
 
 /// The values that `const` and `enum` allow; `None` without these keywords.
-pub(crate) fn values(schema: &Map<String, Value>) -> Option<Vec<&Value>> {
+pub(crate) fn allowed_values(schema: &Map<String, Value>) -> Option<Vec<&Value>> {
     let listed = schema.get("enum").and_then(Value::as_array).map(|it| it.iter().collect::<Vec<_>>());
     match (schema.get("const"), listed) {
         (Some(one), None) => Some(vec![one]),
@@ -129,7 +129,7 @@ pub(crate) fn values(schema: &Map<String, Value>) -> Option<Vec<&Value>> {
     }
 }
 
-/// A text that is equal for values that JSON Schema holds for equal, such as `1` and `1.0`.
+/// A text that is equal for values that JSON Schema considers equal, such as `1` and `1.0`.
 pub(crate) fn canonical(value: &Value) -> String {
     match value {
         Value::Number(number) => match number.as_f64() {
@@ -148,8 +148,8 @@ pub(crate) fn canonical(value: &Value) -> String {
     }
 }
 
-/// The names in a list of names, such as `required`.
-pub(crate) fn names(list: Option<&Value>) -> impl Iterator<Item = &str> {
+/// The texts in a list, such as the names in `required`.
+pub(crate) fn string_items(list: Option<&Value>) -> impl Iterator<Item = &str> {
     list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
@@ -161,7 +161,7 @@ pub(crate) struct Bound {
     pub is_strict: bool,
 }
 
-/// What a bound restricts.
+/// A number that bounds restrict: a value, a length or a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Measure {
     /// The keyword of the inclusive bound.
@@ -171,10 +171,10 @@ pub(crate) struct Measure {
     /// Whether larger values are refused.
     pub is_upper: bool,
     /// The types that are measured.
-    pub types: Types,
+    pub types: TypeSet,
 }
 
-/// Every measure.
+/// All bounds. A lower bound is followed by the upper bound of the same types.
 pub(crate) const MEASURES: [Measure; 8] = [
     Measure { keyword: "minimum", exclusive: Some("exclusiveMinimum"), is_upper: false, types: NUMBER },
     Measure { keyword: "maximum", exclusive: Some("exclusiveMaximum"), is_upper: true, types: NUMBER },
@@ -187,12 +187,12 @@ pub(crate) const MEASURES: [Measure; 8] = [
 ];
 
 impl Measure {
-    /// The strictest bound that a schema sets. `integers` says that only integers are measured.
+    /// The strictest bound that a schema sets. With `integers`, it is rounded to the nearest allowed integer.
     pub(crate) fn bound(self, schema: &Map<String, Value>, integers: bool) -> Option<Bound> {
         let number = |key: &str| schema.get(key).and_then(Value::as_f64);
         // In draft 4, the exclusive keyword is a mark on the other one.
-        let marked = self.exclusive.is_some_and(|it| schema.get(it) == Some(&Value::Bool(true)));
-        let plain = number(self.keyword).map(|limit| Bound { limit, is_strict: marked });
+        let is_marked = self.exclusive.is_some_and(|it| schema.get(it) == Some(&Value::Bool(true)));
+        let plain = number(self.keyword).map(|limit| Bound { limit, is_strict: is_marked });
         let exclusive = self.exclusive.and_then(number).map(|limit| Bound { limit, is_strict: true });
         let rounded = |bound: Bound| match (integers, self.is_upper, bound.is_strict) {
             (false, _, _) => bound,
@@ -209,18 +209,19 @@ impl Measure {
 
     /// Whether every value within `one` is within `other`.
     pub(crate) fn implies(self, one: Bound, other: Bound) -> bool {
-        let further = if self.is_upper { one.limit < other.limit } else { one.limit > other.limit };
-        further || (one.limit == other.limit && (one.is_strict || !other.is_strict))
+        let is_tighter = if self.is_upper { one.limit < other.limit } else { one.limit > other.limit };
+        is_tighter || (one.limit == other.limit && (one.is_strict || !other.is_strict))
     }
 
     /// Whether a value is within a bound. Values of other types are.
     pub(crate) fn allows(self, bound: Bound, value: &Value) -> bool {
-        let Some(size) = self.size(value) else { return true };
-        let inside = if self.is_upper { size < bound.limit } else { size > bound.limit };
-        inside || (size == bound.limit && !bound.is_strict)
+        let Some(size) = self.measured_number(value) else { return true };
+        let is_inside = if self.is_upper { size < bound.limit } else { size > bound.limit };
+        is_inside || (size == bound.limit && !bound.is_strict)
     }
 
-    fn size(self, value: &Value) -> Option<f64> {
+    /// The measured number of a value; `None` for values of other types.
+    fn measured_number(self, value: &Value) -> Option<f64> {
         match value {
             Value::Number(number) if self.types == NUMBER => number.as_f64(),
             Value::String(text) if self.types == STRING => Some(text.chars().count() as f64),
@@ -232,7 +233,7 @@ impl Measure {
 }
 
 /// Whether a key matches a pattern. `None` if the pattern cannot be evaluated here.
-pub(crate) fn matches(pattern: &str, key: &str) -> Option<bool> {
+pub(crate) fn matches_pattern(pattern: &str, key: &str) -> Option<bool> {
     regex::RegexBuilder::new(pattern).size_limit(1 << 20).build().ok().map(|it| it.is_match(key))
 }
 
@@ -245,7 +246,7 @@ pub(crate) fn accepts_all(schema: Option<&Value>) -> bool {
     }
 }
 
-/// Whether a keyword only holds schemas for references.
+/// Whether a keyword only contains schemas for references.
 pub(crate) fn is_definitions(keyword: &str) -> bool {
     keyword == "$defs" || keyword == "definitions"
 }

@@ -11,14 +11,15 @@ use semver::Version;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::change::{Comparison, Use, Verdict};
+use crate::change::{Comparison, SchemaUser, Verdict};
 use crate::compare::compare;
 use crate::error::ReleaseError;
 use crate::render::render_text;
 
+/// The name of the file with the digests.
 const DIGESTS: &str = "digests.txt";
 
-/// The largest released file, in bytes.
+/// The maximum size of a released file, in bytes.
 const MAX_FILE: u64 = 16 << 20;
 
 /// The released schemas of a folder.
@@ -32,7 +33,7 @@ pub struct Releases {
 /// The result of a comparison with the last release.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Outcome {
+pub struct ReleaseComparison {
     /// The release that was compared. `None` if there is none up to the current version.
     pub released: Option<Version>,
     /// The changes since then.
@@ -41,10 +42,10 @@ pub struct Outcome {
     pub may_break: bool,
 }
 
-impl Outcome {
+impl ReleaseComparison {
     /// Whether the current version may be released: each change is harmless, or the version allows breaks.
-    pub fn is_allowed(&self, usage: Use) -> bool {
-        self.may_break || self.comparison.verdict(usage) == Verdict::Harmless
+    pub fn is_allowed(&self, user: SchemaUser) -> bool {
+        self.may_break || self.comparison.verdict(user) == Verdict::Harmless
     }
 }
 
@@ -56,17 +57,17 @@ impl Releases {
     /// A file cannot be read, has another name, or does not match its digest.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, ReleaseError> {
         let folder = folder.into();
-        let digests = digests(&folder.join(DIGESTS))?;
+        let digests = read_digests(&folder.join(DIGESTS))?;
         let mut texts = BTreeMap::new();
-        for name in names(&folder)? {
+        for name in list_release_files(&folder)? {
             let path = folder.join(&name);
-            let version = name.strip_suffix(".json").and_then(parse);
+            let version = name.strip_suffix(".json").and_then(parse_version);
             let invalid = || ReleaseError::Invalid {
                 path: path.clone(),
                 message: "it does not have the name of a version".to_owned(),
             };
             let version = version.ok_or_else(invalid)?;
-            let text = read(&path)?;
+            let text = read_release(&path)?;
             match digests.get(&name) {
                 None => return Err(ReleaseError::Unlisted { path }),
                 Some(listed) if *listed != digest(&text) => return Err(ReleaseError::Changed { path }),
@@ -91,11 +92,11 @@ impl Releases {
     /// # Errors
     ///
     /// `version` is not `major.minor.patch`, the release is not JSON, or the schemas cannot be compared.
-    pub fn compare(&self, version: &str, schema: &Value) -> Result<Outcome, ReleaseError> {
-        let version = parse(version).ok_or_else(|| ReleaseError::Version(version.to_owned()))?;
+    pub fn compare(&self, version: &str, schema: &Value) -> Result<ReleaseComparison, ReleaseError> {
+        let version = parse_version(version).ok_or_else(|| ReleaseError::Version(version.to_owned()))?;
         let Some((released, text)) = self.texts.range(..=&version).next_back() else {
             let comparison = Comparison { changes: Vec::new() };
-            return Ok(Outcome { released: None, comparison, may_break: false });
+            return Ok(ReleaseComparison { released: None, comparison, may_break: false });
         };
         let old: Value = serde_json::from_str(text).map_err(|error| ReleaseError::Invalid {
             path: self.folder.join(format!("{released}.json")),
@@ -104,20 +105,20 @@ impl Releases {
         let comparison = compare(&old, schema)
             .map_err(|source| ReleaseError::Comparison { version: released.to_string(), source })?;
         let may_break = may_break(released, &version);
-        Ok(Outcome { released: Some(released.clone()), comparison, may_break })
+        Ok(ReleaseComparison { released: Some(released.clone()), comparison, may_break })
     }
 
-    /// Writes a schema as the release of a version, and its digest. Writes nothing if the version is released with the
+    /// Stores a schema as the release of a version, with its digest. Writes nothing if the version is released with the
     /// same text.
     ///
     /// # Errors
     ///
     /// The version is released with another text, or a file cannot be written.
-    pub fn freeze(&mut self, version: &str, text: &str) -> Result<(), ReleaseError> {
-        let parsed = parse(version).ok_or_else(|| ReleaseError::Version(version.to_owned()))?;
+    pub fn store(&mut self, version: &str, text: &str) -> Result<(), ReleaseError> {
+        let parsed = parse_version(version).ok_or_else(|| ReleaseError::Version(version.to_owned()))?;
         match self.texts.get(&parsed) {
-            Some(frozen) if frozen == text => return Ok(()),
-            Some(_) => return Err(ReleaseError::Frozen { version: version.to_owned() }),
+            Some(released) if released == text => return Ok(()),
+            Some(_) => return Err(ReleaseError::AlreadyReleased { version: version.to_owned() }),
             None => {}
         }
         let write = |name: &str, text: &str| {
@@ -135,18 +136,18 @@ impl Releases {
 /// Compares a schema with the last release in a folder; the function behind
 /// [`assert_compatible!`](crate::assert_compatible).
 ///
-/// With `freeze`, an allowed schema becomes the release of this version.
+/// With `store`, an allowed schema becomes the release of this version.
 ///
 /// # Errors
 ///
 /// A message for the developer: the changes that break or are unknown, and what to do.
 #[doc(hidden)]
-pub fn check_snapshot(
+pub fn check_release(
     folder: &Path,
     version: &str,
     schema: &Value,
-    usage: Use,
-    freeze: bool,
+    user: SchemaUser,
+    store: bool,
 ) -> Result<(), String> {
     let failed = |error: ReleaseError| {
         let cause = std::error::Error::source(&error).map(|it| format!(": {it}")).unwrap_or_default();
@@ -155,22 +156,22 @@ pub fn check_snapshot(
     let mut releases = Releases::open(folder).map_err(failed)?;
     let outcome = releases.compare(version, schema).map_err(failed)?;
     if let Some(released) = &outcome.released
-        && !outcome.is_allowed(usage)
+        && !outcome.is_allowed(user)
     {
-        let what = match outcome.comparison.verdict(usage) {
+        let what = match outcome.comparison.verdict(user) {
             Verdict::Break => "is not compatible",
             Verdict::Unknown | Verdict::Harmless => "is not proven to be compatible",
         };
         return Err(format!(
             "the schema of version {version} {what} with the release {released}\n{}\
              revert the changes, or raise the version to {} or later, which may break",
-            render_text(&outcome.comparison, usage),
-            next_break(released),
+            render_text(&outcome.comparison, user),
+            next_breaking_version(released),
         ));
     }
-    if freeze {
+    if store {
         let text = serde_json::to_string_pretty(schema).expect("a JSON value serializes") + "\n";
-        return releases.freeze(version, &text).map_err(failed);
+        return releases.store(version, &text).map_err(failed);
     }
     match outcome.released {
         Some(_) => Ok(()),
@@ -183,17 +184,18 @@ pub fn check_snapshot(
     }
 }
 
-/// `major.minor.patch` without a suffix.
-fn parse(text: &str) -> Option<Version> {
+/// Parses `major.minor.patch` without a suffix.
+fn parse_version(text: &str) -> Option<Version> {
     Version::parse(text).ok().filter(|version| version.pre.is_empty() && version.build.is_empty())
 }
 
+/// Whether the step between two versions allows breaks.
 fn may_break(older: &Version, newer: &Version) -> bool {
     if (older.major, newer.major) == (0, 0) { newer.minor > older.minor } else { newer.major > older.major }
 }
 
-/// The first version that may break what `released` promises.
-fn next_break(released: &Version) -> Version {
+/// The first version after `released` that may break.
+fn next_breaking_version(released: &Version) -> Version {
     if released.major == 0 {
         Version::new(0, released.minor + 1, 0)
     } else {
@@ -201,11 +203,12 @@ fn next_break(released: &Version) -> Version {
     }
 }
 
+/// The SHA-256 of a text, in hexadecimal digits.
 fn digest(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|it| format!("{it:02x}")).collect()
 }
 
-fn read(path: &Path) -> Result<String, ReleaseError> {
+fn read_release(path: &Path) -> Result<String, ReleaseError> {
     let failed = |source| ReleaseError::Io { path: path.to_owned(), source };
     if fs::metadata(path).map_err(failed)?.len() > MAX_FILE {
         return Err(ReleaseError::Invalid { path: path.to_owned(), message: "it is too large".to_owned() });
@@ -213,8 +216,8 @@ fn read(path: &Path) -> Result<String, ReleaseError> {
     fs::read_to_string(path).map_err(failed)
 }
 
-/// The names in a folder without the list of digests, in order.
-fn names(folder: &Path) -> Result<Vec<String>, ReleaseError> {
+/// Lists the names of the files in a folder, without that of the digests, in order.
+fn list_release_files(folder: &Path) -> Result<Vec<String>, ReleaseError> {
     let failed = |source| ReleaseError::Io { path: folder.to_owned(), source };
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -232,8 +235,8 @@ fn names(folder: &Path) -> Result<Vec<String>, ReleaseError> {
     Ok(res)
 }
 
-/// The digests by file name.
-fn digests(path: &Path) -> Result<BTreeMap<String, String>, ReleaseError> {
+/// Reads the digests, by file name.
+fn read_digests(path: &Path) -> Result<BTreeMap<String, String>, ReleaseError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),

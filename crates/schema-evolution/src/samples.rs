@@ -3,12 +3,13 @@
 use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::{Map, Value};
 
-use crate::keyword::{self, Types};
+use crate::keyword::{self, TypeSet};
 
-/// A source of choices. The first one always chooses the least; the others are random.
-pub(crate) struct Choices {
+/// A source of pseudo-random choices. With seed 0, it always chooses the smallest option.
+pub(crate) struct ChoiceSource {
+    /// The state of the xorshift generator; 0 for the source that chooses the smallest option.
     state: u64,
-    /// The size of the next text, array or object.
+    /// The size that the next text, array or object must have, if any.
     pub size: Option<usize>,
     /// Whether optional keys are left out.
     is_sparse: bool,
@@ -16,13 +17,15 @@ pub(crate) struct Choices {
     values: usize,
 }
 
-/// The number of values in a generated document.
+/// The maximum number of values in a generated document.
 const MAX_VALUES: usize = 10_000;
 
 /// The number of values beyond which optional parts are left out.
 const FEW_VALUES: usize = 200;
 
-impl Choices {
+/// The maximum length of a text for a pattern, in bytes.
+const MAX_TEXT: usize = 4_096;
+impl ChoiceSource {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15),
@@ -33,7 +36,7 @@ impl Choices {
         }
     }
 
-    /// A number below `count`; 0 for the first source.
+    /// Chooses a number below `count`; 0 with seed 0.
     pub(crate) fn pick(&mut self, count: usize) -> usize {
         if self.state == 0 || count < 2 {
             return 0;
@@ -45,7 +48,8 @@ impl Choices {
         usize::try_from((self.state >> 11) % count).unwrap_or(0)
     }
 
-    pub(crate) fn optional(&mut self) -> bool {
+    /// Chooses whether an optional part is generated.
+    pub(crate) fn includes_optional(&mut self) -> bool {
         !self.is_sparse && !self.is_large() && self.pick(3) == 1
     }
 
@@ -60,13 +64,14 @@ impl Choices {
         self.values > FEW_VALUES
     }
 
-    pub(crate) fn is_least(&self) -> bool {
+    /// Whether the smallest option is always chosen.
+    pub(crate) fn is_minimal(&self) -> bool {
         self.state == 0
     }
 }
 
 /// A value of a type.
-pub(crate) fn sample_of_type(kind: Types) -> Value {
+pub(crate) fn sample_of_type(kind: TypeSet) -> Value {
     match kind {
         keyword::NULL => Value::Null,
         keyword::BOOLEAN => true.into(),
@@ -80,19 +85,20 @@ pub(crate) fn sample_of_type(kind: Types) -> Value {
 
 /// The shortest simple text that matches a pattern.
 pub(crate) fn sample_of_pattern(pattern: &str) -> Option<String> {
-    of_pattern(pattern, &mut Choices::new(0))
+    text_for_pattern(pattern, &mut ChoiceSource::new(0))
 }
 
 /// A text that matches a pattern. `None` for patterns with features that are not regular.
-pub(crate) fn of_pattern(pattern: &str, choices: &mut Choices) -> Option<String> {
+pub(crate) fn text_for_pattern(pattern: &str, choices: &mut ChoiceSource) -> Option<String> {
     let hir = regex_syntax::ParserBuilder::new().nest_limit(50).build().parse(pattern).ok()?;
     let mut res = String::new();
-    write(&hir, choices, &mut res)?;
-    (crate::keyword::matches(pattern, &res) == Some(true)).then_some(res)
+    write_match(&hir, choices, &mut res)?;
+    (crate::keyword::matches_pattern(pattern, &res) == Some(true)).then_some(res)
 }
 
-fn write(hir: &Hir, choices: &mut Choices, res: &mut String) -> Option<()> {
-    if res.len() > 4_096 {
+/// Appends a text that the expression matches.
+fn write_match(hir: &Hir, choices: &mut ChoiceSource, res: &mut String) -> Option<()> {
+    if res.len() > MAX_TEXT {
         return None;
     }
     match hir.kind() {
@@ -103,30 +109,30 @@ fn write(hir: &Hir, choices: &mut Choices, res: &mut String) -> Option<()> {
             let ranges = class.ranges();
             let range = ranges.get(choices.pick(ranges.len()))?;
             let ends = [letters.map_or(range.start(), |_| 'a'), range.start(), range.end()];
-            let wanted = ends[choices.pick(ends.len())];
-            res.push(if wanted.is_control() { letters.map_or(wanted, |_| 'a') } else { wanted });
+            let character = ends[choices.pick(ends.len())];
+            res.push(if character.is_control() { letters.map_or(character, |_| 'a') } else { character });
         }
         HirKind::Class(Class::Bytes(_)) => return None,
         HirKind::Repetition(repetition) => {
-            let least = repetition.min;
-            let most = repetition.max.unwrap_or(least.saturating_add(3)).min(least.saturating_add(64));
-            let extra = usize::try_from(most - least).unwrap_or(0);
+            let min = repetition.min;
+            let max = repetition.max.unwrap_or(min.saturating_add(3)).min(min.saturating_add(64));
+            let extra = usize::try_from(max - min).unwrap_or(0);
             let count = match choices.pick(3) {
-                0 => least.max(u32::from(extra > 0 && choices.pick(2) == 1)),
-                1 => most,
-                _ => least + u32::try_from(choices.pick(extra + 1)).unwrap_or(0),
+                0 => min.max(u32::from(extra > 0 && choices.pick(2) == 1)),
+                1 => max,
+                _ => min + u32::try_from(choices.pick(extra + 1)).unwrap_or(0),
             };
             for _ in 0..count {
-                write(&repetition.sub, choices, res)?;
+                write_match(&repetition.sub, choices, res)?;
             }
         }
-        HirKind::Capture(capture) => write(&capture.sub, choices, res)?,
+        HirKind::Capture(capture) => write_match(&capture.sub, choices, res)?,
         HirKind::Concat(parts) => {
             for part in parts {
-                write(part, choices, res)?;
+                write_match(part, choices, res)?;
             }
         }
-        HirKind::Alternation(parts) => write(parts.get(choices.pick(parts.len()))?, choices, res)?,
+        HirKind::Alternation(parts) => write_match(parts.get(choices.pick(parts.len()))?, choices, res)?,
     }
     Some(())
 }

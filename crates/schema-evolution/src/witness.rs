@@ -9,24 +9,24 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
 use crate::document::escape;
-use crate::generate::{choose_branches, instance, object};
-use crate::inclusion::left::{Left, Site, Step};
-use crate::inclusion::{Kind, Obstacle};
-use crate::samples::Choices;
+use crate::generate::{choose_branches, generate_object, generate_value};
+use crate::inclusion::conjunction::{Conjunction, Location, LocationStep};
+use crate::inclusion::{Obstacle, ObstacleKind};
+use crate::samples::ChoiceSource;
 
-/// Searches documents that one validator accepts and the other refuses or does not read.
-pub(crate) struct Search<'v> {
-    pub accepts: &'v Validator,
-    pub refuses: &'v Validator,
+/// A search for documents that one validator accepts and the other refuses or does not read.
+pub(crate) struct WitnessSearch<'v> {
+    pub accepting: &'v Validator,
+    pub refusing: &'v Validator,
     /// The number of documents that may still be checked.
     pub budget: usize,
 }
 
-/// The number of errors of a document that are read.
+/// The maximum number of errors of a document that are read.
 const MAX_ERRORS: usize = 100;
 
 /// Keywords that refuse a value because of its parts.
-const DECIDES_OF_PARTS: &[&str] = &[
+const PART_KEYWORDS: &[&str] = &[
     "additionalItems",
     "additionalProperties",
     "anyOf",
@@ -51,41 +51,50 @@ const MAX_OTHERS: usize = 4;
 /// The number of attempts at each of them.
 const ATTEMPTS_AT_OTHERS: u64 = 8;
 
-impl Search<'_> {
-    /// A document that proves an obstacle.
-    pub(crate) fn witness(&mut self, obstacle: &Obstacle<'_>) -> Option<Value> {
-        let others = obstacle.others.iter().take(MAX_OTHERS).map(|it| (it, ATTEMPTS_AT_OTHERS));
-        let mut sites = std::iter::once((&obstacle.site, ATTEMPTS)).chain(others);
-        sites.find_map(|(site, attempts)| self.witness_at(obstacle, site, attempts))
+impl WitnessSearch<'_> {
+    /// Finds a document that proves that an obstacle is real.
+    pub(crate) fn find_witness(&mut self, obstacle: &Obstacle<'_>) -> Option<Value> {
+        let others = obstacle.other_locations.iter().take(MAX_OTHERS).map(|it| (it, ATTEMPTS_AT_OTHERS));
+        let mut locations = std::iter::once((&obstacle.location, ATTEMPTS)).chain(others);
+        locations.find_map(|(location, attempts)| self.find_witness_at(obstacle, location, attempts))
     }
 
-    fn witness_at(&mut self, obstacle: &Obstacle<'_>, site: &Site<'_>, attempts: u64) -> Option<Value> {
+    /// Finds such a document for the obstacle at one of its locations.
+    fn find_witness_at(
+        &mut self,
+        obstacle: &Obstacle<'_>,
+        location: &Location<'_>,
+        attempts: u64,
+    ) -> Option<Value> {
         for seed in 0..attempts {
-            let mut choices = Choices::new(seed);
+            let mut choices = ChoiceSource::new(seed);
             let mut samples: Vec<Option<Value>> = obstacle.samples.iter().cloned().map(Some).collect();
-            if obstacle.keyword == "required" || obstacle.kind == Kind::Default {
+            if obstacle.keyword == "required" || obstacle.kind == ObstacleKind::Default {
                 // The key is left out.
                 samples.push(None);
             } else {
                 choices.size = obstacle.size;
-                samples.extend(instance(&obstacle.left, &mut choices, 1).map(Some));
+                samples.extend(generate_value(&obstacle.left, &mut choices, 1).map(Some));
                 choices.size = None;
             }
             for sample in samples {
                 if self.budget == 0 {
                     return None;
                 }
-                let Some(document) = wrap(sample, site, &mut choices) else { continue };
+                let Some(document) = embed(sample, location, &mut choices) else { continue };
                 self.budget -= 1;
-                let proves = match obstacle.kind {
-                    Kind::Refused => {
-                        self.accepts.is_valid(&document) && self.is_refused_for(&document, obstacle, site)
+                let is_proof = match obstacle.kind {
+                    ObstacleKind::Refused => {
+                        self.accepting.is_valid(&document)
+                            && self.is_refused_for(&document, obstacle, location)
                     }
-                    Kind::Default => self.accepts.is_valid(&document) && self.refuses.is_valid(&document),
-                    Kind::Ignored => self.is_ignored(&document, site),
-                    Kind::Added | Kind::Repeated(_) => false,
+                    ObstacleKind::Default => {
+                        self.accepting.is_valid(&document) && self.refusing.is_valid(&document)
+                    }
+                    ObstacleKind::Ignored => self.is_ignored(&document, location),
+                    ObstacleKind::Added | ObstacleKind::Repeated(_) => false,
                 };
-                if proves {
+                if is_proof {
                     return Some(document);
                 }
             }
@@ -94,24 +103,24 @@ impl Search<'_> {
     }
 
     /// Whether a document is refused because of an obstacle, and not because of another change only.
-    fn is_refused_for(&self, document: &Value, obstacle: &Obstacle<'_>, site: &Site<'_>) -> bool {
-        let path = pointer(site);
-        self.refuses.iter_errors(document).take(MAX_ERRORS).any(|error| {
+    fn is_refused_for(&self, document: &Value, obstacle: &Obstacle<'_>, location: &Location<'_>) -> bool {
+        let path = location_pointer(location);
+        self.refusing.iter_errors(document).take(MAX_ERRORS).any(|error| {
             let (at, kind) = (error.instance_path().as_str(), error.kind());
-            let decides = DECIDES_OF_PARTS.contains(&kind.keyword());
+            let is_about_parts = PART_KEYWORDS.contains(&kind.keyword());
             if let ValidationErrorKind::Required { property } = kind
                 && obstacle.keyword == "required"
             {
                 return path == format!("{at}/{}", escape(property.as_str().unwrap_or_default()));
             }
             at == path
-                || (is_inside(&path, at) && (decides || kind.keyword() == obstacle.keyword))
-                || (is_inside(at, &path) && DECIDES_OF_PARTS.contains(&obstacle.keyword.as_str()))
+                || (is_inside(&path, at) && (is_about_parts || kind.keyword() == obstacle.keyword))
+                || (is_inside(at, &path) && PART_KEYWORDS.contains(&obstacle.keyword.as_str()))
         })
     }
 
-    /// Whether the value at a location may be anything.
-    fn is_ignored(&self, document: &Value, site: &Site<'_>) -> bool {
+    /// Whether the refusing validator accepts any value at a location, so that it does not read the value.
+    fn is_ignored(&self, document: &Value, location: &Location<'_>) -> bool {
         let any = [
             Value::Null,
             true.into(),
@@ -121,18 +130,18 @@ impl Search<'_> {
             Value::Object(Map::new()),
         ];
         let mut path = Vec::new();
-        let mut current = site;
+        let mut current = location;
         while let Some(frame) = current {
             path.push(&frame.step);
             current = &frame.parent;
         }
         path.reverse();
-        self.accepts.is_valid(document)
+        self.accepting.is_valid(document)
             && any.into_iter().all(|value| {
                 let mut changed = document.clone();
-                let Some(place) = place(&mut changed, &path) else { return false };
-                *place = value;
-                self.refuses.is_valid(&changed)
+                let Some(value_place) = value_at(&mut changed, &path) else { return false };
+                *value_place = value;
+                self.refusing.is_valid(&changed)
             })
     }
 }
@@ -143,53 +152,54 @@ fn is_inside(inner: &str, outer: &str) -> bool {
 }
 
 /// The JSON pointer of a location in a document.
-fn pointer(site: &Site<'_>) -> String {
-    let Some(frame) = site else { return String::new() };
-    let parent = pointer(&frame.parent);
+fn location_pointer(location: &Location<'_>) -> String {
+    let Some(frame) = location else { return String::new() };
+    let parent = location_pointer(&frame.parent);
     match &frame.step {
-        Step::Key(key) | Step::AnyKey(key) => format!("{parent}/{}", escape(key)),
-        Step::Index(index) => format!("{parent}/{index}"),
-        Step::Name => parent,
+        LocationStep::Key(key) | LocationStep::AnyKey(key) => format!("{parent}/{}", escape(key)),
+        LocationStep::Index(index) => format!("{parent}/{index}"),
+        LocationStep::Name => parent,
     }
 }
 
-fn place<'v>(mut value: &'v mut Value, path: &[&Step]) -> Option<&'v mut Value> {
+/// The value at a path.
+fn value_at<'v>(mut value: &'v mut Value, path: &[&LocationStep]) -> Option<&'v mut Value> {
     for step in path {
         value = match step {
-            Step::Key(key) | Step::AnyKey(key) => value.get_mut(key.as_str())?,
-            Step::Index(index) => value.get_mut(*index)?,
-            Step::Name => return None,
+            LocationStep::Key(key) | LocationStep::AnyKey(key) => value.get_mut(key.as_str())?,
+            LocationStep::Index(index) => value.get_mut(*index)?,
+            LocationStep::Name => return None,
         };
     }
     Some(value)
 }
 
-/// Puts a value at a location of a document. `None` leaves the key out.
-fn wrap(sample: Option<Value>, site: &Site<'_>, choices: &mut Choices) -> Option<Value> {
+/// Generates a document with a value at a location. Without a value, the key at the location is left out.
+fn embed(sample: Option<Value>, location: &Location<'_>, choices: &mut ChoiceSource) -> Option<Value> {
     let mut value = sample;
-    let mut current = site;
+    let mut current = location;
     while let Some(frame) = current {
         value = Some(match &frame.step {
-            Step::Key(key) | Step::AnyKey(key) => {
-                let mut outer = object(&frame.left, choices, 1)?;
+            LocationStep::Key(key) | LocationStep::AnyKey(key) => {
+                let mut outer = generate_object(&frame.left, choices, 1)?;
                 match value {
                     Some(value) => _ = outer.insert(key.clone(), value),
                     None => _ = outer.remove(key),
                 }
                 outer.into()
             }
-            Step::Name => {
-                let mut outer = object(&frame.left, choices, 1)?;
+            LocationStep::Name => {
+                let mut outer = generate_object(&frame.left, choices, 1)?;
                 let name = value?.as_str()?.to_owned();
-                let inner = instance(&Left::of(frame.left.property(&name)), choices, 1)?;
+                let inner = generate_value(&Conjunction::new(frame.left.property(&name)), choices, 1)?;
                 outer.insert(name, inner);
                 outer.into()
             }
-            Step::Index(index) => {
+            LocationStep::Index(index) => {
                 let left = Rc::new(choose_branches((*frame.left).clone(), choices)?);
                 let mut items = Vec::new();
                 for at in 0..*index {
-                    items.push(instance(&Left::of(left.item(at)), choices, 1)?);
+                    items.push(generate_value(&Conjunction::new(left.item(at)), choices, 1)?);
                 }
                 items.push(value?);
                 items.into()

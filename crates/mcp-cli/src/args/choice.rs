@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use mcp_host_config::Profile;
 use mcp_host_model::Dialect;
-use schema_evolution::Use;
+use schema_evolution::SchemaUser;
 
 /// The values of an option: name, help and value. A value without help is accepted and not listed.
 pub(super) type Choices<T> = &'static [(&'static str, &'static str, T)];
@@ -46,7 +46,11 @@ pub(super) const SCHEMAS: Choices<Profile> = &[
 ];
 
 /// The kinds of programs that a comparison of two schemas protects.
-pub(super) const USES: Choices<Use> = &[
-    ("reader", "A program that reads documents which others wrote by the old schema", Use::Reader),
-    ("writer", "A program that writes documents by the new schema, for readers of the old one", Use::Writer),
+pub(super) const USES: Choices<SchemaUser> = &[
+    ("reader", "A program that reads documents which others wrote by the old schema", SchemaUser::Reader),
+    (
+        "writer",
+        "A program that writes documents by the new schema, for readers of the old one",
+        SchemaUser::Writer,
+    ),
 ];

@@ -175,7 +175,7 @@ mod tests {
             }
             Ok(Arguments { command: Command::Schema(args), .. }) => {
                 let unproven = args.unproven_policy();
-                format!("{:?} {} {:?}", args.compare.unwrap_or_default(), args.usage, unproven)
+                format!("{:?} {} {:?}", args.compare.unwrap_or_default(), args.user, unproven)
             }
             Ok(Arguments { global, command: _ }) => global.dialect_options().map_or_else(
                 |it| it,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use mcp_host_config::Profile;
-use schema_evolution::Use;
+use schema_evolution::SchemaUser;
 
 use crate::args::choice::{SCHEMAS, USES, choice_parser};
 
@@ -22,7 +22,7 @@ pub(crate) struct SchemaArgs {
     /// The program that must not break
     #[arg(long = "for", value_parser = choice_parser(USES), value_name = "USE", default_value = "reader",
         conflicts_with = "name")]
-    pub(crate) usage: Use,
+    pub(crate) user: SchemaUser,
     /// Exit with 0 also if changes are neither proven to be harmless nor to break
     #[arg(long, conflicts_with = "name")]
     allow_unproven: bool,

@@ -112,8 +112,8 @@ pub(crate) async fn with_host(
     stop(&host, exit, signals).await
 }
 
-/// Stops the host. Returns the exit code `exit`, or the signal that arrives meanwhile. If `exit` is a signal already, another
-/// signal ends the wait.
+/// Stops the host. Returns the exit code `exit`, or the signal that arrives meanwhile. If `exit` is a signal already,
+/// another signal ends the wait.
 pub(crate) async fn stop(host: &Host, mut exit: Exit, signals: &mut Signals) -> Exit {
     let stopping = timeout(SHUTDOWN_TIMEOUT, host.shutdown());
     tokio::pin!(stopping);

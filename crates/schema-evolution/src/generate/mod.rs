@@ -7,88 +7,105 @@ mod strings;
 
 use serde_json::{Map, Value};
 
-use crate::document::{Document, Node, validator};
+use crate::document::{Document, Node, build_validator};
 use crate::error::Side;
-use crate::inclusion::left::Left;
-use crate::keyword::{self, MEASURES, Types, names};
-use crate::samples::{Choices, of_pattern, sample_of_type};
-use sizes::{MAX_SIZE, size, sizes};
+use crate::inclusion::conjunction::Conjunction;
+use crate::keyword::{self, MEASURES, TypeSet, string_items};
+use crate::samples::{ChoiceSource, sample_of_type, text_for_pattern};
+use sizes::{MAX_SIZE, choose_size, size_bounds};
 
-/// The depth of a generated value.
+/// The maximum number of alternatives and conditions of one value.
+const MAX_BRANCHES: usize = 64;
+/// The number of documents that are generated for one seed until the validator accepts one.
+const ATTEMPTS: u64 = 16;
+/// The maximum depth of a generated value.
 const MAX_DEPTH: usize = 12;
 
-/// A value for a conjunction of schemas. `None` if the generator finds none.
-pub(crate) fn instance(left: &Left<'_>, choices: &mut Choices, depth: usize) -> Option<Value> {
+/// Generates a value for a conjunction of schemas. `None` if the generator finds none.
+pub(crate) fn generate_value(
+    schemas: &Conjunction<'_>,
+    choices: &mut ChoiceSource,
+    depth: usize,
+) -> Option<Value> {
     choices.count_value()?;
-    let left = choose_branches(left.clone(), choices)?;
-    if left.is_empty() || depth > MAX_DEPTH {
+    let schemas = choose_branches(schemas.clone(), choices)?;
+    if schemas.is_empty() || depth > MAX_DEPTH {
         return None;
     }
-    if let Some(values) = left.values() {
+    if let Some(values) = schemas.values() {
         return Some((*values.get(choices.pick(values.len()))?).clone());
     }
-    let mut kinds: Vec<Types> = keyword::EACH.into_iter().filter(|it| left.types & it != 0).collect();
-    if left.types & keyword::OBJECT != 0
-        && left.names().is_empty()
-        && !requires_keys(&left)
+    let mut kinds: Vec<TypeSet> =
+        keyword::SINGLE_TYPES.into_iter().filter(|it| schemas.types & it != 0).collect();
+    if schemas.types & keyword::OBJECT != 0
+        && schemas.names().is_empty()
+        && !requires_keys(&schemas)
         && kinds.len() > 2
     {
         kinds.rotate_left(2);
     }
     let kind = kinds[choices.pick(kinds.len())];
     match kind {
-        keyword::STRING => strings::string(&left, choices).map(Value::String),
-        keyword::INTEGER | keyword::FRACTION => Some(number(&left, kind, choices)),
-        keyword::ARRAY => array(&left, choices, depth),
-        keyword::OBJECT => object(&left, choices, depth).map(Value::Object),
+        keyword::STRING => strings::generate_string(&schemas, choices).map(Value::String),
+        keyword::INTEGER | keyword::FRACTION => Some(generate_number(&schemas, kind, choices)),
+        keyword::ARRAY => generate_array(&schemas, choices, depth),
+        keyword::OBJECT => generate_object(&schemas, choices, depth).map(Value::Object),
         keyword::BOOLEAN => Some((choices.pick(2) == 0).into()),
         _ => Some(sample_of_type(kind)),
     }
 }
 
-fn requires_keys(left: &Left<'_>) -> bool {
-    left.nodes.iter().any(|it| names(it.get("required")).next().is_some())
+fn requires_keys(schemas: &Conjunction<'_>) -> bool {
+    schemas.nodes.iter().any(|it| string_items(it.get("required")).next().is_some())
 }
 
 /// Chooses a branch of every list of alternatives and of every condition.
-pub(crate) fn choose_branches<'a>(mut left: Left<'a>, choices: &mut Choices) -> Option<Left<'a>> {
-    for _ in 0..64 {
-        let lists =
-            left.nodes.iter().flat_map(|node| ["anyOf", "oneOf"].map(|it| (node.child(it), node.list(it))));
+pub(crate) fn choose_branches<'a>(
+    mut schemas: Conjunction<'a>,
+    choices: &mut ChoiceSource,
+) -> Option<Conjunction<'a>> {
+    for _ in 0..MAX_BRANCHES {
+        let lists = schemas
+            .nodes
+            .iter()
+            .flat_map(|node| ["anyOf", "oneOf"].map(|it| (node.child(it), node.child_list(it))));
         let open = lists.filter_map(|(list, branches)| list.map(|it| (it.id(), branches)));
-        let next = { open }.find(|it| !left.chosen.contains(&it.0));
+        let next = { open }.find(|it| !schemas.chosen.contains(&it.0));
         if let Some((id, branches)) = next {
             // The first fitting branch from a random one on.
             let (before, after) = branches.split_at(choices.pick(branches.len()));
-            let mut candidates = after.iter().chain(before).map(|it| left.with([*it]));
-            left = candidates.find(|it| !it.is_empty())?;
-            left.chosen.push(id);
+            let mut candidates = after.iter().chain(before).map(|it| schemas.with([*it]));
+            schemas = candidates.find(|it| !it.is_empty())?;
+            schemas.chosen.push(id);
             continue;
         }
-        let conditions = left.nodes.iter().filter_map(|node| Some((*node, node.child("if")?)));
-        let next = { conditions }.find(|it| !left.chosen.contains(&it.1.id()));
-        let Some((node, condition)) = next else { return Some(left) };
-        left.chosen.push(condition.id());
-        let with_then = left.with([condition].into_iter().chain(node.child("then")));
-        let with_else = left.with(node.child("else"));
-        left = match (with_then.is_empty(), choices.pick(2)) {
+        let conditions = schemas.nodes.iter().filter_map(|node| Some((*node, node.child("if")?)));
+        let next = { conditions }.find(|it| !schemas.chosen.contains(&it.1.id()));
+        let Some((node, condition)) = next else { return Some(schemas) };
+        schemas.chosen.push(condition.id());
+        let with_then = schemas.with([condition].into_iter().chain(node.child("then")));
+        let with_else = schemas.with(node.child("else"));
+        schemas = match (with_then.is_empty(), choices.pick(2)) {
             (false, 0) => with_then,
             _ => with_else,
         };
     }
-    Some(left)
+    Some(schemas)
 }
 
-fn number(left: &Left<'_>, kind: Types, choices: &mut Choices) -> Value {
+/// Generates a number within the bounds, often at one of them.
+fn generate_number(schemas: &Conjunction<'_>, kind: TypeSet, choices: &mut ChoiceSource) -> Value {
     let integers = kind == keyword::INTEGER;
-    let bound =
-        |at: usize| left.nodes.iter().filter_map(move |it| MEASURES[at].bound(it.keywords()?, integers));
-    let low = bound(0).reduce(|one, other| if MEASURES[0].implies(one, other) { one } else { other });
-    let high = bound(1).reduce(|one, other| if MEASURES[1].implies(one, other) { one } else { other });
-    let step = left.nodes.iter().filter_map(|it| it.get("multipleOf")?.as_f64()).reduce(f64::max);
-    let inner = if integers { 1.0 } else { 0.5 };
-    let low = low.map(|it| if it.is_strict { it.limit + inner } else { it.limit });
-    let high = high.map(|it| if it.is_strict { it.limit - inner } else { it.limit });
+    // The indices in `MEASURES`: 0 is `minimum`, 1 is `maximum`.
+    let bounds = |index: usize| {
+        schemas.nodes.iter().filter_map(move |it| MEASURES[index].bound(it.keywords()?, integers))
+    };
+    let low = bounds(0).reduce(|one, other| if MEASURES[0].implies(one, other) { one } else { other });
+    let high = bounds(1).reduce(|one, other| if MEASURES[1].implies(one, other) { one } else { other });
+    let step = schemas.nodes.iter().filter_map(|it| it.get("multipleOf")?.as_f64()).reduce(f64::max);
+    let margin = if integers { 1.0 } else { 0.5 };
+    let low = low.map(|it| if it.is_strict { it.limit + margin } else { it.limit });
+    let high = high.map(|it| if it.is_strict { it.limit - margin } else { it.limit });
     let mut options = match (low, high) {
         (Some(low), Some(high)) => vec![low, high, (low + high) / 2.0],
         (Some(low), None) => vec![low, low + 1.0, low + 1000.0],
@@ -105,51 +122,56 @@ fn number(left: &Left<'_>, kind: Types, choices: &mut Choices) -> Value {
     crate::inclusion::number_value(value)
 }
 
-fn array(left: &Left<'_>, choices: &mut Choices, depth: usize) -> Option<Value> {
-    let needed = usize::from(left.nodes.iter().any(|it| it.get("contains").is_some()));
-    let count = size(left, 4, choices).max(needed).min(if depth > 3 { 3 } else { MAX_SIZE });
+/// Generates an array; its first item satisfies `contains`.
+fn generate_array(schemas: &Conjunction<'_>, choices: &mut ChoiceSource, depth: usize) -> Option<Value> {
+    let min_count = usize::from(schemas.nodes.iter().any(|it| it.get("contains").is_some()));
+    let count = choose_size(schemas, 4, choices).max(min_count).min(if depth > 3 { 3 } else { MAX_SIZE });
     let mut items = Vec::new();
     for index in 0..count {
-        let mut nodes = left.item(index);
+        let mut nodes = schemas.item(index);
         if index == 0 {
-            nodes.extend(left.nodes.iter().filter_map(|it| it.child("contains")));
+            nodes.extend(schemas.nodes.iter().filter_map(|it| it.child("contains")));
         }
-        items.push(instance(&Left::of(nodes), choices, depth + 1)?);
+        items.push(generate_value(&Conjunction::new(nodes), choices, depth + 1)?);
     }
     Some(items.into())
 }
 
-/// An object with the required keys and some of the others.
-pub(crate) fn object(left: &Left<'_>, choices: &mut Choices, depth: usize) -> Option<Map<String, Value>> {
-    let wanted_size = choices.size.take();
-    let left = &choose_branches(left.clone(), choices)?;
-    let mut wanted: Vec<String> =
-        left.nodes.iter().flat_map(|it| names(it.get("required"))).map(str::to_owned).collect();
-    if !choices.is_least() && depth < 6 {
-        let optional = left.names().into_iter().filter(|_| choices.optional()).map(str::to_owned);
-        wanted.extend({ optional }.collect::<Vec<_>>());
+/// Generates an object with the required keys and some of the others.
+pub(crate) fn generate_object(
+    schemas: &Conjunction<'_>,
+    choices: &mut ChoiceSource,
+    depth: usize,
+) -> Option<Map<String, Value>> {
+    let requested_size = choices.size.take();
+    let schemas = &choose_branches(schemas.clone(), choices)?;
+    let mut keys: Vec<String> =
+        schemas.nodes.iter().flat_map(|it| string_items(it.get("required"))).map(str::to_owned).collect();
+    if !choices.is_minimal() && depth < 6 {
+        let optional = schemas.names().into_iter().filter(|_| choices.includes_optional()).map(str::to_owned);
+        keys.extend({ optional }.collect::<Vec<_>>());
     }
     let mut res = Map::new();
-    for name in &wanted {
-        // An optional key that cannot be generated is left out; a required one makes the object invalid.
-        if let Some(value) = instance(&Left::of(left.property(name)), choices, depth + 1) {
+    for name in &keys {
+        // An optional key that cannot be generated is schemas out; a required one makes the object invalid.
+        if let Some(value) = generate_value(&Conjunction::new(schemas.property(name)), choices, depth + 1) {
             res.insert(name.clone(), value);
         }
     }
     let patterns: Vec<&str> =
-        left.nodes.iter().flat_map(|it| it.map("patternProperties")).map(|it| it.0).collect();
-    let is_open = left.nodes.iter().any(|it| it.get("additionalProperties").is_some());
-    let least = wanted_size.unwrap_or_else(|| sizes(left, 6).0);
-    let more = least.saturating_sub(res.len()).min(MAX_SIZE);
-    let more = more.max(usize::from((is_open || !patterns.is_empty()) && choices.optional()));
+        schemas.nodes.iter().flat_map(|it| it.child_map("patternProperties")).map(|it| it.0).collect();
+    let is_open = schemas.nodes.iter().any(|it| it.get("additionalProperties").is_some());
+    let min_size = requested_size.unwrap_or_else(|| size_bounds(schemas, 6).0);
+    let more = min_size.saturating_sub(res.len()).min(MAX_SIZE);
+    let more = more.max(usize::from((is_open || !patterns.is_empty()) && choices.includes_optional()));
     for index in 0..more {
-        let names: Vec<Node<'_>> = left.nodes.iter().filter_map(|it| it.child("propertyNames")).collect();
+        let names: Vec<Node<'_>> = schemas.nodes.iter().filter_map(|it| it.child("propertyNames")).collect();
         let name = match (names.is_empty(), patterns.get(choices.pick(patterns.len()))) {
-            (false, _) => instance(&Left::of(names), choices, depth + 1)?.as_str()?.to_owned(),
-            (true, Some(pattern)) => of_pattern(pattern, choices)?,
+            (false, _) => generate_value(&Conjunction::new(names), choices, depth + 1)?.as_str()?.to_owned(),
+            (true, Some(pattern)) => text_for_pattern(pattern, choices)?,
             (true, None) => format!("key-{index}"),
         };
-        if let Some(value) = instance(&Left::of(left.property(&name)), choices, depth + 1) {
+        if let Some(value) = generate_value(&Conjunction::new(schemas.property(&name)), choices, depth + 1) {
             res.insert(name, value);
         }
     }
@@ -175,17 +197,18 @@ impl<'a> Generator<'a> {
     /// Prepares the validator. `None` if the schema is invalid, too large, or refers to another document.
     pub fn new(schema: &'a Value) -> Option<Self> {
         let document = Document::new(schema, Side::Old).ok()?;
-        Some(Self { schema, validator: validator(&document)? })
+        Some(Self { schema, validator: build_validator(&document)? })
     }
 
     /// A document that the schema accepts, as [`generate`].
     pub fn document(&self, seed: u64) -> Option<Value> {
         let document = Document::new(self.schema, Side::Old).ok()?;
-        let left = Left::of(vec![document.node()]);
-        let attempts = (0..16)
-            .map(|attempt| if seed == 0 { attempt } else { seed.wrapping_mul(16).wrapping_add(attempt) });
+        let schemas = Conjunction::new(vec![document.node()]);
+        let attempts = (0..ATTEMPTS).map(|attempt| {
+            if seed == 0 { attempt } else { seed.wrapping_mul(ATTEMPTS).wrapping_add(attempt) }
+        });
         { attempts }.find_map(|attempt| {
-            let value = instance(&left, &mut Choices::new(attempt), 0)?;
+            let value = generate_value(&schemas, &mut ChoiceSource::new(attempt), 0)?;
             self.validator.is_valid(&value).then_some(value)
         })
     }

@@ -1,37 +1,42 @@
 //! Allowed sizes of texts, arrays and objects.
 
-use crate::inclusion::left::Left;
+use crate::inclusion::conjunction::Conjunction;
 use crate::keyword::MEASURES;
-use crate::samples::Choices;
+use crate::samples::ChoiceSource;
 
-/// The number of items, keys or characters beyond the least that are generated to reach an upper bound.
+/// The largest size that is generated, in items, keys or characters.
 pub(super) const MAX_SIZE: usize = 5_000;
 
-/// The smallest and the largest allowed size.
-pub(super) fn sizes(left: &Left<'_>, lower: usize) -> (usize, usize) {
+/// The smallest and the largest allowed size. `lower` is the index in `MEASURES` of the lower bound; the upper one
+/// follows it.
+pub(super) fn size_bounds(schemas: &Conjunction<'_>, lower: usize) -> (usize, usize) {
     let whole = |it: f64| it.clamp(0.0, 1e9) as usize;
-    let bounds = |at: usize| {
-        let measure = MEASURES[at];
-        left.nodes.iter().filter_map(move |it| Some(measure.bound(it.keywords()?, false)?.limit)).map(whole)
+    let bounds = |index: usize| {
+        let measure = MEASURES[index];
+        schemas
+            .nodes
+            .iter()
+            .filter_map(move |it| Some(measure.bound(it.keywords()?, false)?.limit))
+            .map(whole)
     };
-    let least = bounds(lower).max().unwrap_or(0);
-    let most = bounds(lower + 1).min().unwrap_or(usize::MAX);
-    (least, most)
+    let min = bounds(lower).max().unwrap_or(0);
+    let max = bounds(lower + 1).min().unwrap_or(usize::MAX);
+    (min, max)
 }
 
-/// A size at a bound.
-pub(super) fn size(left: &Left<'_>, lower: usize, choices: &mut Choices) -> usize {
+/// Chooses a size at or near a bound.
+pub(super) fn choose_size(schemas: &Conjunction<'_>, lower: usize, choices: &mut ChoiceSource) -> usize {
     if let Some(size) = choices.size.take() {
         return size.min(MAX_SIZE);
     }
-    let (least, most) = sizes(left, lower);
+    let (min, max) = size_bounds(schemas, lower);
     if choices.is_large() {
-        return least;
+        return min;
     }
-    let near = least.saturating_add(choices.pick(3)).min(most);
+    let near = min.saturating_add(choices.pick(3)).min(max);
     match choices.pick(4) {
-        0 => least,
-        1 if most <= MAX_SIZE => most,
+        0 => min,
+        1 if max <= MAX_SIZE => max,
         _ => near,
     }
 }

@@ -1,30 +1,32 @@
-//! Strings of a length, a pattern or a format.
+//! Generates strings of a length, a pattern or a format.
 
-use super::sizes::size;
-use crate::inclusion::left::Left;
-use crate::samples::{Choices, of_pattern};
+use super::sizes::choose_size;
+use crate::inclusion::conjunction::Conjunction;
+use crate::samples::{ChoiceSource, text_for_pattern};
 
-pub(super) fn string(left: &Left<'_>, choices: &mut Choices) -> Option<String> {
-    let text = |keyword: &str| left.nodes.iter().find_map(|it| it.get(keyword)?.as_str());
-    if let Some(format) = text("format").and_then(of_format) {
+/// Generates a string with the format, the pattern or the length that the schemas require.
+pub(super) fn generate_string(schemas: &Conjunction<'_>, choices: &mut ChoiceSource) -> Option<String> {
+    let text = |keyword: &str| schemas.nodes.iter().find_map(|it| it.get(keyword)?.as_str());
+    if let Some(format) = text("format").and_then(text_for_format) {
         return Some(format.to_owned());
     }
-    let length = size(left, 2, choices);
+    let length = choose_size(schemas, 2, choices);
     let Some(pattern) = text("pattern") else { return Some("x".repeat(length)) };
-    let mut res = of_pattern(pattern, choices)?;
+    let mut res = text_for_pattern(pattern, choices)?;
     // An unanchored end accepts any continuation.
     let missing = length.saturating_sub(res.chars().count());
     if missing > 0 {
         let last = res.chars().last().unwrap_or('x');
         let longer = res.clone() + &last.to_string().repeat(missing);
-        if crate::keyword::matches(pattern, &longer) == Some(true) {
+        if crate::keyword::matches_pattern(pattern, &longer) == Some(true) {
             res = longer;
         }
     }
     Some(res)
 }
 
-fn of_format(format: &str) -> Option<&'static str> {
+/// A text of a known format.
+fn text_for_format(format: &str) -> Option<&'static str> {
     Some(match format {
         "date" => "2024-02-29",
         "date-time" => "2024-02-29T12:00:00Z",

@@ -2,36 +2,38 @@
 
 use serde_json::Value;
 
-use super::left::{Step, has_applicators, items};
-use super::obstacle::{Kind, Obstacle};
+use super::conjunction::{LocationStep, has_applicators, item_schemas};
+use super::obstacle::{Obstacle, ObstacleKind};
 use super::pair::Pair;
 use super::prover::Prover;
 use crate::document::Node;
 
 impl<'a> Prover<'a> {
-    pub(super) fn arrays(&mut self, pair: &Pair<'a>) -> Vec<Obstacle<'a>> {
+    /// Compares the items of arrays.
+    pub(super) fn compare_arrays(&mut self, pair: &Pair<'a>) -> Vec<Obstacle<'a>> {
         let Pair { left, right, .. } = pair;
-        let (prefix, rest) = items(right);
+        let (prefix, rest) = item_schemas(right);
         let mut res = Vec::new();
         let positions = left.prefix_length().max(prefix.len());
         for index in 0..positions {
             if let Some(schema) = prefix.get(index).or(rest.as_ref()) {
-                res.extend(self.part(pair, Step::Index(index), left.item(index), *schema));
+                res.extend(self.compare_part(pair, LocationStep::Index(index), left.item(index), *schema));
             }
         }
         if let Some(rest) = rest {
-            res.extend(self.part(pair, Step::Index(positions), left.item(positions), rest));
+            res.extend(self.compare_part(pair, LocationStep::Index(positions), left.item(positions), rest));
         }
-        res.extend(self.contains(pair));
+        res.extend(self.compare_contains(pair));
         if right.get("unevaluatedItems").is_some_and(|it| it != &Value::Bool(true))
             && (has_applicators(right) || right.get("contains").is_some())
         {
-            res.push(pair.obstacle(Kind::Refused, "unevaluatedItems"));
+            res.push(pair.obstacle(ObstacleKind::Refused, "unevaluatedItems"));
         }
         res
     }
 
-    fn contains(&mut self, pair: &Pair<'a>) -> Vec<Obstacle<'a>> {
+    /// Compares `contains` with its bounds.
+    fn compare_contains(&mut self, pair: &Pair<'a>) -> Vec<Obstacle<'a>> {
         let Pair { left, right, .. } = pair;
         let Some(wanted) = right.child("contains") else { return Vec::new() };
         let counts = |it: &Node<'a>| (it.get("minContains").cloned(), it.get("maxContains").cloned());
@@ -40,12 +42,14 @@ impl<'a> Prover<'a> {
             if counts(source) != counts(right) {
                 continue;
             }
-            let is_exact = self.identity.of(&own, &wanted);
+            let is_exact = self.equality.are_equal(&own, &wanted);
             let is_plain = counts(right) == (None, None);
-            if is_exact || (is_plain && self.part(pair, Step::Index(0), vec![own], wanted).is_empty()) {
+            if is_exact
+                || (is_plain && self.compare_part(pair, LocationStep::Index(0), vec![own], wanted).is_empty())
+            {
                 return Vec::new();
             }
         }
-        vec![pair.obstacle(Kind::Refused, "contains")]
+        vec![pair.obstacle(ObstacleKind::Refused, "contains")]
     }
 }

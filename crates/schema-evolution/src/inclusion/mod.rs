@@ -5,20 +5,20 @@
 
 mod alternatives;
 mod arrays;
+pub(crate) mod conjunction;
 mod described;
-mod identity;
-pub(crate) mod left;
+mod equality;
+mod locations;
 mod objects;
 mod obstacle;
 mod pair;
-mod places;
 mod prover;
 mod scalars;
 
-pub(crate) use obstacle::{Descriptions, Kind, Obstacle};
-pub(crate) use places::MAX_LOCATIONS;
+pub(crate) use locations::MAX_LOCATIONS;
+pub(crate) use obstacle::{KeyDescriptions, Obstacle, ObstacleKind};
 pub(crate) use prover::{Prover, Scope};
-pub(crate) use scalars::number as number_value;
+pub(crate) use scalars::number_value;
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -27,45 +27,51 @@ use serde_json::Value;
 
 use crate::document::Node;
 use crate::keyword::{is_annotation, is_definitions};
-use identity::{Defaults, Identity};
-use left::{Left, Site, Step, is_plain_reference};
+use conjunction::{Conjunction, Location, LocationStep, is_plain_reference};
+use equality::{DefaultHandling, SchemaEquality};
+use locations::FailedComparison;
+use obstacle::ComparisonKey;
 use pair::Pair;
-use places::Failed;
 
-/// The depth of nested locations and in-place schemas.
+/// The maximum depth of nested locations and in-place schemas.
 const MAX_DEPTH: usize = 96;
 
-/// The number of comparisons of two schemas. Beyond it, the rest counts as not proven.
+/// The maximum number of comparisons of two schemas. Beyond it, the rest counts as not proven.
 const MAX_STEPS: usize = 60_000;
 
-/// All obstacles to the inclusion of `left` in `right`.
+/// Finds all obstacles to the inclusion of `left` in `right`: to the proof that `right` accepts what `left` accepts.
 pub(crate) fn obstacles<'a>(
     left: Node<'a>,
     right: Node<'a>,
-    descriptions: Descriptions,
+    descriptions: KeyDescriptions,
 ) -> Vec<Obstacle<'a>> {
     let mut prover = Prover {
         descriptions,
-        identity: Identity::new(match descriptions {
-            Descriptions::Needed => Defaults::Compared,
-            Descriptions::Optional => Defaults::Ignored,
+        equality: SchemaEquality::new(match descriptions {
+            KeyDescriptions::Required => DefaultHandling::Compare,
+            KeyDescriptions::Optional => DefaultHandling::Ignore,
         }),
-        validity: Identity::new(Defaults::Ignored),
-        open: Vec::new(),
-        lowest: usize::MAX,
+        equality_without_defaults: SchemaEquality::new(DefaultHandling::Ignore),
+        in_progress: Vec::new(),
+        lowest_assumption: usize::MAX,
         proven: HashSet::new(),
         failed: HashMap::new(),
         depth: 0,
         steps: 0,
         is_splitting: false,
     };
-    let found = prover.location(vec![left], right, None);
-    places::expand(found, &prover.failed)
+    let found = prover.compare_location(vec![left], right, None);
+    locations::expand(found, &prover.failed)
 }
 
 impl<'a> Prover<'a> {
-    /// Compares the schemas of one location.
-    fn location(&mut self, nodes: Vec<Node<'a>>, mut right: Node<'a>, site: Site<'a>) -> Vec<Obstacle<'a>> {
+    /// Compares the schemas that apply to the values at one location.
+    fn compare_location(
+        &mut self,
+        nodes: Vec<Node<'a>>,
+        mut right: Node<'a>,
+        location: Location<'a>,
+    ) -> Vec<Obstacle<'a>> {
         // Comparisons of the same targets are remembered, however many references there are.
         for _ in 0..MAX_DEPTH {
             match right.target().filter(|_| is_plain_reference(&right)) {
@@ -73,95 +79,107 @@ impl<'a> Prover<'a> {
                 None => break,
             }
         }
-        if right.value == &Value::Bool(true) || nodes.iter().any(|it| self.identity.of(it, &right)) {
+        if right.value == &Value::Bool(true) || nodes.iter().any(|it| self.equality.are_equal(it, &right)) {
             return Vec::new();
         }
-        let pair = Pair { left: Rc::new(Left::of(nodes)), right, site };
+        let pair = Pair { left: Rc::new(Conjunction::new(nodes)), right, location };
         let scope = Scope { root: right, skipped: Vec::new(), chosen: Vec::new() };
-        self.guarded(&pair, &scope, true)
+        self.compare_bounded(&pair, &scope, true)
     }
 
-    /// Compares two schemas, with the bounds and the memory of earlier comparisons.
-    fn guarded(&mut self, pair: &Pair<'a>, scope: &Scope<'a>, is_location: bool) -> Vec<Obstacle<'a>> {
-        let Pair { left, right, site } = pair;
+    /// Compares the two sides within the bounds. The comparison of a whole location is done once, and its result is
+    /// kept.
+    fn compare_bounded(
+        &mut self,
+        pair: &Pair<'a>,
+        scope: &Scope<'a>,
+        is_location: bool,
+    ) -> Vec<Obstacle<'a>> {
+        let Pair { left, right, location } = pair;
         if left.is_empty() {
             return Vec::new();
         }
         let mut ids: Vec<usize> = left.nodes.iter().map(Node::id).collect();
         ids.sort_unstable();
-        let key = (ids, left.types, right.id(), self.descriptions);
+        let key = ComparisonKey {
+            left: ids,
+            left_types: left.types,
+            right: right.id(),
+            descriptions: self.descriptions,
+        };
         if is_location {
             if self.proven.contains(&key) {
                 return Vec::new();
             }
             if self.failed.contains_key(&key) {
-                return vec![pair.obstacle(Kind::Repeated(key), "")];
+                return vec![pair.obstacle(ObstacleKind::Repeated(key), "")];
             }
-            if let Some(at) = self.open.iter().position(|it| *it == key) {
-                self.lowest = self.lowest.min(at);
+            if let Some(at) = self.in_progress.iter().position(|it| *it == key) {
+                self.lowest_assumption = self.lowest_assumption.min(at);
                 return Vec::new();
             }
         }
         self.steps += 1;
         if self.depth >= MAX_DEPTH || self.steps > MAX_STEPS {
-            return vec![pair.obstacle(Kind::Refused, "(limit)")];
+            return vec![pair.obstacle(ObstacleKind::Refused, "(limit)")];
         }
         self.depth += 1;
-        let index = self.open.len();
+        let index = self.in_progress.len();
         if is_location {
-            self.open.push(key.clone());
+            self.in_progress.push(key.clone());
         }
-        let mut res = self.schema(pair, scope);
+        let mut res = self.compare_keywords(pair, scope);
         if is_location {
-            res.extend(self.ignored_keys(pair, scope));
-            self.open.truncate(index);
+            res.extend(self.find_ignored_keys(pair, scope));
+            self.in_progress.truncate(index);
             if res.is_empty() {
-                if self.lowest >= index {
-                    self.lowest = usize::MAX;
+                if self.lowest_assumption >= index {
+                    self.lowest_assumption = usize::MAX;
                     self.proven.insert(key);
                 }
             } else {
-                self.failed.insert(key.clone(), Failed { site: site.clone(), obstacles: res });
-                res = vec![pair.obstacle(Kind::Repeated(key), "")];
+                self.failed
+                    .insert(key.clone(), FailedComparison { location: location.clone(), obstacles: res });
+                res = vec![pair.obstacle(ObstacleKind::Repeated(key), "")];
             }
         }
         self.depth -= 1;
         res
     }
 
-    /// Compares with one schema of the right side, keyword by keyword.
-    fn schema(&mut self, pair: &Pair<'a>, scope: &Scope<'a>) -> Vec<Obstacle<'a>> {
+    /// Compares the left side with the right schema, keyword by keyword.
+    fn compare_keywords(&mut self, pair: &Pair<'a>, scope: &Scope<'a>) -> Vec<Obstacle<'a>> {
         let Pair { left, right, .. } = pair;
         let Some(keywords) = right.keywords() else {
             return match right.value {
                 Value::Bool(true) => Vec::new(),
-                _ => vec![pair.obstacle(Kind::Refused, "false")],
+                _ => vec![pair.obstacle(ObstacleKind::Refused, "false")],
             };
         };
-        if left.is_empty() || left.nodes.iter().any(|it| self.identity.of(it, right)) {
+        if left.is_empty() || left.nodes.iter().any(|it| self.equality.are_equal(it, right)) {
             return Vec::new();
         }
         let mut res = Vec::new();
         if right.reference().is_some() {
             match right.target() {
-                Some(target) => res.extend(self.guarded(&pair.with_right(target), scope, false)),
-                None => res.push(pair.obstacle(Kind::Refused, "$ref")),
+                Some(target) => res.extend(self.compare_bounded(&pair.with_right(target), scope, false)),
+                None => res.push(pair.obstacle(ObstacleKind::Refused, "$ref")),
             }
             if right.document.reference_hides_siblings() {
                 return res;
             }
         }
-        for part in right.list("allOf") {
-            res.extend(self.guarded(&pair.with_right(part), scope, false));
+        for part in right.child_list("allOf") {
+            res.extend(self.compare_bounded(&pair.with_right(part), scope, false));
         }
-        res.extend(self.scalars(pair));
-        res.extend(self.alternatives(pair, scope));
-        res.extend(self.conditions(pair, scope));
+        res.extend(self.compare_scalars(pair));
+        res.extend(self.compare_alternatives(pair, scope));
+        res.extend(self.compare_conditions(pair, scope));
         if left.types & crate::keyword::OBJECT != 0 {
-            res.extend(self.objects(pair, scope));
+            res.extend(self.compare_objects(pair, scope));
         }
         if left.types & crate::keyword::ARRAY != 0 {
-            res.extend(self.arrays(pair));
+            res.extend(self.compare_arrays(pair));
         }
         let unknown = keywords.keys().filter(|it| !is_known(it));
         for keyword in unknown {
@@ -169,7 +187,7 @@ impl<'a> Prover<'a> {
             let same = left.nodes.iter().any(|it| it.get(keyword) == value);
             // The text of a dynamic reference does not identify its target.
             if !same || keyword == "$dynamicRef" || keyword == "$recursiveRef" {
-                res.push(pair.obstacle(Kind::Refused, keyword));
+                res.push(pair.obstacle(ObstacleKind::Refused, keyword));
             }
         }
         if self.has_only_added_keys(&res) {
@@ -184,21 +202,25 @@ impl<'a> Prover<'a> {
         self.is_splitting = true;
         let mut found = Vec::new();
         for case in cases {
-            found.extend(self.guarded(&pair.with_left(case), scope, false));
+            found.extend(self.compare_bounded(&pair.with_left(case), scope, false));
         }
         self.is_splitting = false;
-        if self.has_only_added_keys(&found) || self.size(&found) <= self.size(&res) { found } else { res }
+        if self.has_only_added_keys(&found) || self.count_obstacles(&found) <= self.count_obstacles(&res) {
+            found
+        } else {
+            res
+        }
     }
 
-    /// Compares the schemas of a part of the value.
-    fn part(
+    /// Compares the schemas that apply to a part of the value.
+    fn compare_part(
         &mut self,
         pair: &Pair<'a>,
-        step: Step,
+        step: LocationStep,
         nodes: Vec<Node<'a>>,
         right: Node<'a>,
     ) -> Vec<Obstacle<'a>> {
-        self.location(nodes, right, pair.site_of(step))
+        self.compare_location(nodes, right, pair.part_location(step))
     }
 }
 

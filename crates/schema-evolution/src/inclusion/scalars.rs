@@ -1,9 +1,9 @@
-//! Types, values, bounds, patterns and formats.
+//! TypeSet, values, bounds, patterns and formats.
 
 use serde_json::Value;
 
-use super::left::Left;
-use super::obstacle::{Kind, Obstacle};
+use super::conjunction::Conjunction;
+use super::obstacle::{Obstacle, ObstacleKind};
 use super::pair::Pair;
 use super::prover::Prover;
 use crate::document::Node;
@@ -11,30 +11,35 @@ use crate::keyword::{self, MEASURES, Measure};
 use crate::samples::sample_of_type;
 
 impl<'a> Prover<'a> {
-    pub(super) fn scalars(&mut self, pair: &Pair<'a>) -> Vec<Obstacle<'a>> {
+    /// Compares types, values, bounds, patterns and formats.
+    pub(super) fn compare_scalars(&mut self, pair: &Pair<'a>) -> Vec<Obstacle<'a>> {
         let Pair { left, right, .. } = pair;
         let Some(keywords) = right.keywords() else { return Vec::new() };
         let (mut res, mut sizes) = (Vec::new(), Vec::new());
         let mut note = |keyword: &str, samples: Vec<Value>| {
-            let mut obstacle = pair.obstacle(Kind::Refused, keyword);
+            let mut obstacle = pair.obstacle(ObstacleKind::Refused, keyword);
             obstacle.samples = samples;
             res.push(obstacle);
         };
         let finite = left.values();
-        let lost = left.types & !keyword::types(keywords);
+        let lost = left.types & !keyword::allowed_types(keywords);
         if lost != 0 {
             let of_type = |it: &&&Value| keyword::type_of(it) & lost != 0;
             let samples = match &finite {
                 Some(values) => values.iter().filter(of_type).map(|it| (*it).clone()).collect(),
-                None => keyword::EACH.into_iter().filter(|it| it & lost != 0).map(sample_of_type).collect(),
+                None => keyword::SINGLE_TYPES
+                    .into_iter()
+                    .filter(|it| it & lost != 0)
+                    .map(sample_of_type)
+                    .collect(),
             };
             note("type", samples);
         }
-        if let Some(allowed) = keyword::values(keywords) {
+        if let Some(allowed) = keyword::allowed_values(keywords) {
             let allowed: Vec<String> = allowed.into_iter().map(keyword::canonical).collect();
             let is_lost = |it: &Value| !allowed.contains(&keyword::canonical(it));
             let keyword = if keywords.contains_key("const") { "const" } else { "enum" };
-            match finite.clone().or_else(|| small_types(left)) {
+            match finite.clone().or_else(|| small_type_values(left)) {
                 Some(values) => {
                     let lost: Vec<Value> = values.into_iter().filter(|it| is_lost(it)).cloned().collect();
                     if !lost.is_empty() {
@@ -45,10 +50,10 @@ impl<'a> Prover<'a> {
             }
         }
         for measure in MEASURES {
-            if let Some(samples) = lost_bound(measure, left, right, finite.as_deref()) {
+            if let Some(samples) = samples_beyond_bound(measure, left, right, finite.as_deref()) {
                 let names = [Some(measure.keyword), measure.exclusive];
                 let named = names.into_iter().flatten().find(|it| keywords.contains_key(*it));
-                let mut obstacle = pair.obstacle(Kind::Refused, named.unwrap_or(measure.keyword));
+                let mut obstacle = pair.obstacle(ObstacleKind::Refused, named.unwrap_or(measure.keyword));
                 obstacle.samples = samples;
                 obstacle.size = measure.bound(keywords, false).and_then(|it| size_beyond(measure, it));
                 sizes.push(obstacle);
@@ -58,8 +63,9 @@ impl<'a> Prover<'a> {
             && left.types & keyword::STRING != 0
             && !left.nodes.iter().any(|it| it.get("pattern").and_then(Value::as_str) == Some(pattern))
         {
-            let is_lost =
-                |it: &&Value| it.as_str().is_some_and(|text| keyword::matches(pattern, text) != Some(true));
+            let is_lost = |it: &&Value| {
+                it.as_str().is_some_and(|text| keyword::matches_pattern(pattern, text) != Some(true))
+            };
             match &finite {
                 Some(values) if !values.iter().any(is_lost) => {}
                 _ => note("pattern", Vec::new()),
@@ -96,7 +102,7 @@ fn size_beyond(measure: Measure, bound: keyword::Bound) -> Option<usize> {
 }
 
 /// All values of a left side that allows booleans and null only.
-fn small_types(left: &Left<'_>) -> Option<Vec<&'static Value>> {
+fn small_type_values(left: &Conjunction<'_>) -> Option<Vec<&'static Value>> {
     const VALUES: [Value; 3] = [Value::Null, Value::Bool(false), Value::Bool(true)];
     static ALL: [Value; 3] = VALUES;
     let is_small = left.types & !(keyword::NULL | keyword::BOOLEAN) == 0;
@@ -104,9 +110,9 @@ fn small_types(left: &Left<'_>) -> Option<Vec<&'static Value>> {
 }
 
 /// Samples beyond a bound of the right side; `None` if the left side is within it.
-fn lost_bound(
+fn samples_beyond_bound(
     measure: Measure,
-    left: &Left<'_>,
+    left: &Conjunction<'_>,
     right: &Node<'_>,
     finite: Option<&[&Value]>,
 ) -> Option<Vec<Value>> {
@@ -136,21 +142,25 @@ fn lost_bound(
         return Some(Vec::new());
     }
     let beyond = if measure.is_upper { 1.0 } else { -1.0 };
-    let mut samples =
-        vec![number(wanted.limit), number(wanted.limit + beyond), number(wanted.limit + beyond / 2.0)];
+    let mut samples = vec![
+        number_value(wanted.limit),
+        number_value(wanted.limit + beyond),
+        number_value(wanted.limit + beyond / 2.0),
+    ];
     samples.extend(
-        left.nodes.iter().filter_map(|it| Some(number(measure.bound(it.keywords()?, integers)?.limit))),
+        left.nodes.iter().filter_map(|it| Some(number_value(measure.bound(it.keywords()?, integers)?.limit))),
     );
     Some(samples)
 }
 
 /// A JSON number without a needless fraction.
-pub(crate) fn number(value: f64) -> Value {
+pub(crate) fn number_value(value: f64) -> Value {
     let whole = value as i64;
     if value.fract() == 0.0 && value.abs() < 9e15 { whole.into() } else { value.into() }
 }
 
-fn is_multiple(left: &Left<'_>, step: f64) -> bool {
+/// Whether every number of the left side is a multiple of `step`.
+fn is_multiple(left: &Conjunction<'_>, step: f64) -> bool {
     let steps = left.nodes.iter().filter_map(|it| it.get("multipleOf")?.as_f64());
     let whole = |ratio: f64| ratio.fract() == 0.0 && step.fract() == 0.0;
     steps.into_iter().any(|it| it == step || (it.fract() == 0.0 && whole(it / step)))

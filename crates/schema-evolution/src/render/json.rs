@@ -2,20 +2,21 @@
 
 use serde_json::{Value, json};
 
-use crate::change::{Change, Comparison, Use};
+use crate::change::{Change, Comparison, SchemaUser};
 
 /// Renders the changes as an object with `for`, `verdict` and `changes`.
 ///
 /// A change has `location`, `keyword`, `description`, `direction`, `verdict`, `old` and `new` (JSON pointers into the
 /// schemas). It has `otherLocations` and `moreLocations`, a number, if other locations have the same schema, and
 /// `witness` if it breaks.
-pub fn render_json(comparison: &Comparison, usage: Use) -> Value {
-    let changes: Vec<Value> = comparison.by_severity(usage).into_iter().map(|it| change(it, usage)).collect();
-    json!({ "for": usage, "verdict": comparison.verdict(usage), "changes": changes })
+pub fn render_json(comparison: &Comparison, user: SchemaUser) -> Value {
+    let changes: Vec<Value> =
+        comparison.by_severity(user).into_iter().map(|it| change_json(it, user)).collect();
+    json!({ "for": user, "verdict": comparison.verdict(user), "changes": changes })
 }
 
-fn change(change: &Change, usage: Use) -> Value {
-    let effect = change.effect(usage);
+fn change_json(change: &Change, user: SchemaUser) -> Value {
+    let effect = change.effect(user);
     let mut res = json!({
         "location": change.location,
         "keyword": change.keyword,

@@ -1,14 +1,14 @@
 //! Changes behind references, alternatives, conditions and bounds.
 
-use schema_evolution::{Error, MAX_DEPTH, Side, Use, Verdict, compare};
+use schema_evolution::{Error, MAX_DEPTH, SchemaUser, Side, Verdict, compare};
 use serde_json::{Value, json};
 
-use crate::mutations::checked;
+use crate::mutations::compare_checked;
 
 /// Checks the changes as lines `location keyword reader writer`.
 #[track_caller]
 fn check(old: Value, new: Value, expected: &[&str]) {
-    let comparison = checked(&old, &new);
+    let comparison = compare_checked(&old, &new);
     let lines: Vec<String> = comparison
         .changes
         .iter()
@@ -35,18 +35,22 @@ fn equal_schemas_have_no_changes() {
 
 #[test]
 fn a_change_behind_references_is_found_once() {
-    let of = |kind: Value| {
+    let schema_with = |kind: Value| {
         json!({
             "properties": { "a": { "$ref": "#/$defs/A" }, "z": { "$ref": "#/$defs/A" } },
             "$defs": { "A": { "properties": { "b": { "type": kind }, "a": { "$ref": "#/$defs/A" } } } }
         })
     };
-    check(of(json!(["string", "integer"])), of(json!("string")), &["a.b type break harmless"]);
+    check(
+        schema_with(json!(["string", "integer"])),
+        schema_with(json!("string")),
+        &["a.b type break harmless"],
+    );
 }
 
 #[test]
 fn keywords_beside_a_reference_count_since_draft_2019() {
-    let of = |draft: &str, length: u32| {
+    let schema_with = |draft: &str, length: u32| {
         json!({
             "$schema": draft,
             "definitions": { "A": { "type": "string" } },
@@ -55,8 +59,8 @@ fn keywords_beside_a_reference_count_since_draft_2019() {
     };
     let (seven, current) =
         ("http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema");
-    check(of(seven, 9), of(seven, 3), &[]);
-    check(of(current, 9), of(current, 3), &["a maxLength break harmless"]);
+    check(schema_with(seven, 9), schema_with(seven, 3), &[]);
+    check(schema_with(current, 9), schema_with(current, 3), &["a maxLength break harmless"]);
 }
 
 #[test]
@@ -70,34 +74,34 @@ fn what_another_document_says_is_unknown() {
     let changed = object(json!({ "a": { "$ref": "https://example.com/b.json" } }));
     let found = compare(&external, &changed).unwrap();
     assert_eq!(
-        (found.verdict(Use::Reader), found.verdict(Use::Writer)),
+        (found.verdict(SchemaUser::Reader), found.verdict(SchemaUser::Writer)),
         (Verdict::Unknown, Verdict::Unknown)
     );
 }
 
 #[test]
 fn unknown_keywords_are_unknown() {
-    let of = |it: &str| json!({ "customRule": it });
-    check(of("a"), of("b"), &["(root) customRule unknown unknown"]);
+    let schema_with = |it: &str| json!({ "customRule": it });
+    check(schema_with("a"), schema_with("b"), &["(root) customRule unknown unknown"]);
     check(json!({ "x-order": 1 }), json!({ "x-order": 2 }), &["(root) x-order harmless harmless"]);
 }
 
 #[test]
 fn alternatives_are_paired() {
-    let of = |list: Value| object(json!({ "a": { "anyOf": list } }));
+    let schema_with = |list: Value| object(json!({ "a": { "anyOf": list } }));
     check(
-        of(json!([{ "type": "string" }, { "type": "null" }])),
-        of(json!([{ "type": "null" }, { "type": "string" }, { "type": "integer" }])),
+        schema_with(json!([{ "type": "string" }, { "type": "null" }])),
+        schema_with(json!([{ "type": "null" }, { "type": "string" }, { "type": "integer" }])),
         &["a anyOf harmless break"],
     );
     check(
-        of(json!([{ "type": "string" }, { "type": "null" }])),
+        schema_with(json!([{ "type": "string" }, { "type": "null" }])),
         object(json!({ "a": { "type": ["string", "null"] } })),
         &[],
     );
     check(
         object(json!({ "a": { "type": "string" } })),
-        of(json!([{ "type": "string" }, { "type": "array" }])),
+        schema_with(json!([{ "type": "string" }, { "type": "array" }])),
         &["a type harmless break"],
     );
 }
@@ -109,15 +113,23 @@ fn tagged_alternatives_are_compared_by_their_tag() {
         res["properties"]["kind"] = json!({ "const": kind });
         res
     };
-    let of = |list: &[Value]| json!({ "oneOf": list });
+    let schema_with = |list: &[Value]| json!({ "oneOf": list });
     let (one, two) = (branch("one", json!({ "n": { "maximum": 9 } })), branch("two", json!({ "m": {} })));
-    check(of(std::slice::from_ref(&one)), of(&[one.clone(), two.clone()]), &["(root) oneOf harmless break"]);
+    check(
+        schema_with(std::slice::from_ref(&one)),
+        schema_with(&[one.clone(), two.clone()]),
+        &["(root) oneOf harmless break"],
+    );
     let tight = branch("one", json!({ "n": { "maximum": 5 } }));
-    check(of(&[one.clone(), two.clone()]), of(&[two.clone(), tight]), &["n maximum break harmless"]);
+    check(
+        schema_with(&[one.clone(), two.clone()]),
+        schema_with(&[two.clone(), tight]),
+        &["n maximum break harmless"],
+    );
     // Another alternative still has the key, but this one does not read it.
     let bare = branch("two", json!({}));
     let both = branch("one", json!({ "m": {} }));
-    check(of(&[both.clone(), two]), of(&[both, bare]), &["m properties break harmless"]);
+    check(schema_with(&[both.clone(), two]), schema_with(&[both, bare]), &["m properties break harmless"]);
 }
 
 #[test]
@@ -155,62 +167,74 @@ fn negation_reverses_the_direction() {
 
 #[test]
 fn conditions_are_compared_under_the_same_if() {
-    let of = |kind: &str, then: Value| {
+    let schema_with = |kind: &str, then: Value| {
         json!({ "type": "object", "properties": { "kind": {}, "a": {} },
             "if": { "properties": { "kind": { "const": kind } }, "required": ["kind"] }, "then": then })
     };
-    check(of("one", json!({})), of("one", json!({ "required": ["a"] })), &["a required break harmless"]);
     check(
-        of("one", json!({ "required": ["a"] })),
-        of("two", json!({ "required": ["a"] })),
+        schema_with("one", json!({})),
+        schema_with("one", json!({ "required": ["a"] })),
+        &["a required break harmless"],
+    );
+    check(
+        schema_with("one", json!({ "required": ["a"] })),
+        schema_with("two", json!({ "required": ["a"] })),
         &["a required break break"],
     );
 }
 
 #[test]
 fn items_are_compared_by_position() {
-    let of = |prefix: Value, rest: Value| {
+    let schema_with = |prefix: Value, rest: Value| {
         object(json!({ "a": { "type": "array", "prefixItems": prefix, "items": rest } }))
     };
     let text = || json!({ "type": "string" });
     check(
-        of(json!([text()]), json!(false)),
-        of(json!([text(), text()]), json!(false)),
+        schema_with(json!([text()]), json!(false)),
+        schema_with(json!([text(), text()]), json!(false)),
         &["a[] false harmless break"],
     );
-    check(of(json!([text()]), text()), of(json!([{ "type": "integer" }]), text()), &["a[] type break break"]);
+    check(
+        schema_with(json!([text()]), text()),
+        schema_with(json!([{ "type": "integer" }]), text()),
+        &["a[] type break break"],
+    );
 }
 
 #[test]
 fn patterns_of_keys_are_compared() {
-    let of = |kind: &str| json!({ "patternProperties": { "^x-": { "type": kind } }, "additionalProperties": false });
-    check(of("number"), of("integer"), &["* type break harmless"]);
+    let schema_with = |kind: &str| json!({ "patternProperties": { "^x-": { "type": kind } }, "additionalProperties": false });
+    check(schema_with("number"), schema_with("integer"), &["* type break harmless"]);
     check(
         json!({ "properties": { "x-a": { "type": "integer" } }, "additionalProperties": false }),
-        of("integer"),
+        schema_with("integer"),
         &["* false harmless break"],
     );
 }
 
 #[test]
 fn keys_below_different_patterns_are_compared() {
-    let of = |pattern: &str, kind: &str| {
+    let schema_with = |pattern: &str, kind: &str| {
         let inner = object(json!({ "a": { "type": kind } }));
         json!({ "patternProperties": { pattern: inner } })
     };
-    let comparison = checked(&of("^x-", "integer"), &of("^x", "string"));
-    assert_eq!(comparison.verdict(Use::Reader), Verdict::Break, "{comparison:#?}");
+    let comparison = compare_checked(&schema_with("^x-", "integer"), &schema_with("^x", "string"));
+    assert_eq!(comparison.verdict(SchemaUser::Reader), Verdict::Break, "{comparison:#?}");
 }
 
 #[test]
 fn formats_are_assertions() {
-    let of = |it: Value| object(json!({ "a": it }));
+    let schema_with = |it: Value| object(json!({ "a": it }));
     check(
-        of(json!({ "type": "string" })),
-        of(json!({ "type": "string", "format": "date" })),
+        schema_with(json!({ "type": "string" })),
+        schema_with(json!({ "type": "string", "format": "date" })),
         &["a format break harmless"],
     );
-    check(of(json!({ "type": "integer" })), of(json!({ "type": "integer", "format": "uint32" })), &[]);
+    check(
+        schema_with(json!({ "type": "integer" })),
+        schema_with(json!({ "type": "integer", "format": "uint32" })),
+        &[],
+    );
 }
 
 #[test]
@@ -220,7 +244,7 @@ fn hostile_documents_are_bounded() {
     let nested = (0..MAX_DEPTH - 5).fold(json!({ "type": "string" }), |inner, _| json!({ "items": inner }));
     let other = (0..MAX_DEPTH - 5).fold(json!({ "type": "integer" }), |inner, _| json!({ "items": inner }));
     let found = compare(&nested, &other).unwrap();
-    assert_ne!(found.verdict(Use::Reader), Verdict::Harmless);
+    assert_ne!(found.verdict(SchemaUser::Reader), Verdict::Harmless);
     for invalid in [json!(1), json!({ "type": 5 }), json!({ "properties": [] })] {
         let error = compare(&json!({}), &invalid).unwrap_err();
         assert!(matches!(error, Error::NotASchema { side: Side::New, .. }), "{error}");
@@ -232,12 +256,12 @@ fn hostile_documents_are_bounded() {
             json!({ "anyOf": [{ "properties": { "a": inner } }, { "items": inner }, { "properties": { "b": inner } }] })
         })
     };
-    assert_ne!(compare(&wide(0), &wide(1)).unwrap().verdict(Use::Reader), Verdict::Harmless);
+    assert_ne!(compare(&wide(0), &wide(1)).unwrap().verdict(SchemaUser::Reader), Verdict::Harmless);
 }
 
 #[test]
 fn cycles_of_references_end() {
-    let of = |length: u32| {
+    let schema_with = |length: u32| {
         json!({
             "$ref": "#/$defs/A",
             "$defs": {
@@ -247,7 +271,7 @@ fn cycles_of_references_end() {
             }
         })
     };
-    check(of(9), of(5), &["(root) maxLength break harmless"]);
+    check(schema_with(9), schema_with(5), &["(root) maxLength break harmless"]);
 }
 
 #[test]

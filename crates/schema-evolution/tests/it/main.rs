@@ -4,8 +4,8 @@
 
 mod comparison;
 mod example;
+mod locations;
 mod mutations;
-mod places;
 mod property;
 mod releases;
 mod rendering;

@@ -1,19 +1,19 @@
 //! One change of each kind, with its verdict for both uses.
 
-use schema_evolution::{Comparison, Direction, Use, Verdict, compare};
+use schema_evolution::{Comparison, Direction, SchemaUser, Verdict, compare};
 use serde_json::{Value, json};
 
 /// Compares two schemas and checks every witness with a validator.
 #[track_caller]
-pub(crate) fn checked(old: &Value, new: &Value) -> Comparison {
+pub(crate) fn compare_checked(old: &Value, new: &Value) -> Comparison {
     let res = compare(old, new).unwrap();
     let valid = |schema: &Value, document: &Value| {
         let options = jsonschema::options().should_validate_formats(true);
         options.should_ignore_unknown_formats(true).build(schema).unwrap().is_valid(document)
     };
     for change in &res.changes {
-        for (usage, from, to) in [(Use::Reader, old, new), (Use::Writer, new, old)] {
-            let effect = change.effect(usage);
+        for (user, from, to) in [(SchemaUser::Reader, old, new), (SchemaUser::Writer, new, old)] {
+            let effect = change.effect(user);
             assert_eq!(effect.witness.is_some(), effect.verdict == Verdict::Break, "{change:?}");
             let Some(witness) = &effect.witness else { continue };
             assert!(valid(from, witness), "{change:?}");
@@ -27,7 +27,7 @@ pub(crate) fn checked(old: &Value, new: &Value) -> Comparison {
 
 #[track_caller]
 fn check(old: Value, new: Value, keyword: &str, direction: Direction, reader: Verdict, writer: Verdict) {
-    let comparison = checked(&old, &new);
+    let comparison = compare_checked(&old, &new);
     let found: Vec<_> = comparison
         .changes
         .iter()
@@ -63,39 +63,54 @@ fn added_key() {
 
 #[test]
 fn added_required() {
-    let of = |required: Value| json!({ "type": "object", "properties": { "a": {} }, "required": required });
-    check(of(json!([])), of(json!(["a"])), "required", Narrowed, Break, Harmless);
-    check(of(json!(["a"])), of(json!([])), "required", Widened, Harmless, Break);
+    let schema_with =
+        |required: Value| json!({ "type": "object", "properties": { "a": {} }, "required": required });
+    check(schema_with(json!([])), schema_with(json!(["a"])), "required", Narrowed, Break, Harmless);
+    check(schema_with(json!(["a"])), schema_with(json!([])), "required", Widened, Harmless, Break);
 }
 
 #[test]
 fn narrowed_type() {
-    let of = |kind: Value| open(json!({ "a": { "type": kind } }));
-    check(of(json!(["string", "integer"])), of(json!("string")), "type", Narrowed, Break, Harmless);
-    check(of(json!("integer")), of(json!("number")), "type", Widened, Harmless, Break);
-    check(of(json!("integer")), of(json!("string")), "type", Changed, Break, Break);
+    let schema_with = |kind: Value| open(json!({ "a": { "type": kind } }));
+    check(
+        schema_with(json!(["string", "integer"])),
+        schema_with(json!("string")),
+        "type",
+        Narrowed,
+        Break,
+        Harmless,
+    );
+    check(schema_with(json!("integer")), schema_with(json!("number")), "type", Widened, Harmless, Break);
+    check(schema_with(json!("integer")), schema_with(json!("string")), "type", Changed, Break, Break);
 }
 
 #[test]
 fn removed_and_added_value_of_an_enum() {
-    let of = |values: Value| open(json!({ "a": { "enum": values } }));
-    check(of(json!(["x", "y"])), of(json!(["x"])), "enum", Narrowed, Break, Harmless);
-    check(of(json!(["x"])), of(json!(["x", "y"])), "enum", Widened, Harmless, Break);
-    check(of(json!([1])), of(json!([1.0, 2])), "enum", Widened, Harmless, Break);
+    let schema_with = |values: Value| open(json!({ "a": { "enum": values } }));
+    check(schema_with(json!(["x", "y"])), schema_with(json!(["x"])), "enum", Narrowed, Break, Harmless);
+    check(schema_with(json!(["x"])), schema_with(json!(["x", "y"])), "enum", Widened, Harmless, Break);
+    check(schema_with(json!([1])), schema_with(json!([1.0, 2])), "enum", Widened, Harmless, Break);
 }
 
 #[test]
 fn tightened_length() {
-    let of = |length: u32| open(json!({ "a": { "type": "string", "maxLength": length } }));
-    check(of(10), of(5), "maxLength", Narrowed, Break, Harmless);
-    check(of(5), of(10), "maxLength", Widened, Harmless, Break);
+    let schema_with = |length: u32| open(json!({ "a": { "type": "string", "maxLength": length } }));
+    check(schema_with(10), schema_with(5), "maxLength", Narrowed, Break, Harmless);
+    check(schema_with(5), schema_with(10), "maxLength", Widened, Harmless, Break);
 }
 
 #[test]
 fn changed_pattern() {
-    let of = |pattern: &str| open(json!({ "a": { "type": "string", "pattern": pattern } }));
-    check(of("^[a-c]+$"), of("^[b-d]+$"), "pattern", Changed, Break, Break);
-    check(open(json!({ "a": { "type": "string" } })), of("^[a-c]+$"), "pattern", Narrowed, Break, Harmless);
+    let schema_with = |pattern: &str| open(json!({ "a": { "type": "string", "pattern": pattern } }));
+    check(schema_with("^[a-c]+$"), schema_with("^[b-d]+$"), "pattern", Changed, Break, Break);
+    check(
+        open(json!({ "a": { "type": "string" } })),
+        schema_with("^[a-c]+$"),
+        "pattern",
+        Narrowed,
+        Break,
+        Harmless,
+    );
 }
 
 #[test]
@@ -107,12 +122,12 @@ fn refused_other_keys() {
 
 #[test]
 fn changed_default() {
-    let of = |value: Value| open(json!({ "a": { "type": "integer", "default": value } }));
-    check(of(json!(1)), of(json!(2)), "default", Changed, Break, Harmless);
+    let schema_with = |value: Value| open(json!({ "a": { "type": "integer", "default": value } }));
+    check(schema_with(json!(1)), schema_with(json!(2)), "default", Changed, Break, Harmless);
 }
 
 #[test]
 fn changed_description() {
-    let of = |text: &str| open(json!({ "a": { "type": "integer", "description": text } }));
-    check(of("One."), of("Two."), "description", Annotation, Harmless, Harmless);
+    let schema_with = |text: &str| open(json!({ "a": { "type": "integer", "description": text } }));
+    check(schema_with("One."), schema_with("Two."), "description", Annotation, Harmless, Harmless);
 }

@@ -1,10 +1,10 @@
 //! No change is called harmless if a validator notices it.
 
 use proptest::prelude::*;
-use schema_evolution::{Generator, Use, Verdict, compare};
+use schema_evolution::{Generator, SchemaUser, Verdict, compare};
 use serde_json::{Value, json};
 
-/// Documents on which each pair of schemas is checked.
+/// Documents on which each pair of schemas is compare_checked.
 fn documents() -> Vec<Value> {
     let members = json!([
         {}, { "a": 1 }, { "a": 1.5 }, { "a": "x" }, { "a": "longer" }, { "a": null }, { "b": 1 }, { "a": "x", "b": 2 },
@@ -78,14 +78,14 @@ fn any_schema() -> impl Strategy<Value = Value> {
 fn any_pair() -> impl Strategy<Value = (Value, Value)> {
     let unrelated = (any_schema(), any_schema());
     let related = (any_schema(), any_schema(), any_schema(), 0..5u8).prop_map(|(common, one, other, how)| {
-        let of = |part: &Value| match how {
+        let schema_with = |part: &Value| match how {
             0 => json!({ "anyOf": [common, part] }),
             1 => json!({ "oneOf": [common, part] }),
             2 => json!({ "properties": { "a": common, "b": part } }),
             3 => json!({ "if": common, "then": part }),
             _ => json!({ "allOf": [common, { "items": part, "additionalProperties": part }] }),
         };
-        (of(&one), of(&other))
+        (schema_with(&one), schema_with(&other))
     });
     prop_oneof![unrelated, related]
 }
@@ -128,15 +128,15 @@ proptest! {
             .filter(|it| it.keyword == "properties")
             .map(|it| it.location.rsplit('.').next().unwrap())
             .collect();
-        for (usage, from, to, own) in [
-            (Use::Reader, &before, &after, generated(&old)),
-            (Use::Writer, &after, &before, generated(&new)),
+        for (user, from, to, own) in [
+            (SchemaUser::Reader, &before, &after, generated(&old)),
+            (SchemaUser::Writer, &after, &before, generated(&new)),
         ] {
-            if comparison.verdict(usage) != Verdict::Harmless {
+            if comparison.verdict(user) != Verdict::Harmless {
                 continue;
             }
             for it in own.into_iter().chain(documents()).filter(|it| !has_key(it, &renamed)) {
-                prop_assert!(!from.is_valid(&it) || to.is_valid(&it), "{usage}: {it}\n{old}\n{new}\n{comparison:?}");
+                prop_assert!(!from.is_valid(&it) || to.is_valid(&it), "{user}: {it}\n{old}\n{new}\n{comparison:?}");
             }
         }
         // Every break has a document.

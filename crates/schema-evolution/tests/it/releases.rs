@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use schema_evolution::{ReleaseError, Releases, Use, check_snapshot};
+use schema_evolution::{ReleaseError, Releases, SchemaUser, check_release};
 use serde_json::{Value, json};
 
 /// A folder that is removed at the end of a test.
@@ -33,7 +33,7 @@ fn narrow() -> Value {
 fn a_break_needs_a_version_that_may_break() {
     let folder = Folder::new("versions");
     let check = |version: &str, schema: &Value, freeze: bool| {
-        check_snapshot(&folder.0, version, schema, Use::Reader, freeze).err().unwrap_or_default()
+        check_release(&folder.0, version, schema, SchemaUser::Reader, freeze).err().unwrap_or_default()
     };
     let first = check("0.1.0", &wide(), false);
     assert!(first.starts_with("nothing was compared: "), "{first}");
@@ -86,9 +86,9 @@ fn a_break_needs_a_version_that_may_break() {
 fn a_released_version_is_frozen() {
     let folder = Folder::new("frozen");
     let mut releases = Releases::open(&folder.0).unwrap();
-    releases.freeze("0.1.0", "{}").unwrap();
-    releases.freeze("0.1.0", "{}").unwrap();
-    assert!(matches!(releases.freeze("0.1.0", "true").unwrap_err(), ReleaseError::Frozen { .. }));
+    releases.store("0.1.0", "{}").unwrap();
+    releases.store("0.1.0", "{}").unwrap();
+    assert!(matches!(releases.store("0.1.0", "true").unwrap_err(), ReleaseError::AlreadyReleased { .. }));
     assert_eq!(Releases::open(&folder.0).unwrap().versions().count(), 1);
 }
 
@@ -96,8 +96,8 @@ fn a_released_version_is_frozen() {
 fn released_files_are_protected_by_their_digests() {
     let folder = Folder::new("digests");
     let mut releases = Releases::open(&folder.0).unwrap();
-    releases.freeze("0.1.0", "{}").unwrap();
-    releases.freeze("0.2.0", "true").unwrap();
+    releases.store("0.1.0", "{}").unwrap();
+    releases.store("0.2.0", "true").unwrap();
     let file = folder.0.join("0.1.0.json");
     let error = || Releases::open(&folder.0).err().map(|it| it.to_string()).unwrap_or_default();
     assert_eq!(error(), "");
@@ -122,12 +122,12 @@ fn released_files_are_protected_by_their_digests() {
 
 #[test]
 fn the_macro_compares_with_a_folder_of_the_crate() {
-    schema_evolution::assert_compatible!("tests/releases", "0.1.1", &wide(), Use::Reader);
-    schema_evolution::assert_compatible!("tests/releases", "0.2.0", &narrow(), Use::Reader);
+    schema_evolution::assert_compatible!("tests/releases", "0.1.1", &wide(), SchemaUser::Reader);
+    schema_evolution::assert_compatible!("tests/releases", "0.2.0", &narrow(), SchemaUser::Reader);
 }
 
 #[test]
 #[should_panic(expected = "break: (root): `type` changes from")]
 fn the_macro_panics_with_the_changes() {
-    schema_evolution::assert_compatible!("tests/releases", "0.1.1", &narrow(), Use::Reader);
+    schema_evolution::assert_compatible!("tests/releases", "0.1.1", &narrow(), SchemaUser::Reader);
 }

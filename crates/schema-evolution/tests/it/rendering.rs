@@ -1,6 +1,6 @@
 //! Text, JSON and SARIF.
 
-use schema_evolution::{Use, compare, render_json, render_sarif, render_text};
+use schema_evolution::{SchemaUser, compare, render_json, render_sarif, render_text};
 use serde_json::json;
 
 #[test]
@@ -10,22 +10,22 @@ fn a_comparison_is_rendered_in_three_formats() {
         "b": { "customRule": 2 } } });
     let comparison = compare(&old, &new).unwrap();
     assert_eq!(
-        render_text(&comparison, Use::Reader),
+        render_text(&comparison, SchemaUser::Reader),
         "break: a: `maxLength` is added: 3 (narrowed; #/properties/a/maxLength)\n    for example {\"a\":\"xxxx\"}\n\
          unknown: b: `customRule` changes from 1 to 2 (unknown; #/properties/b/customRule)\n\
          harmless: a: `title` has another text (annotation; #/properties/a)\n\
          for a reader: 1 break, 1 unknown, 1 harmless\n"
     );
-    let json = render_json(&comparison, Use::Writer);
+    let json = render_json(&comparison, SchemaUser::Writer);
     assert_eq!((&json["for"], &json["verdict"]), (&json!("writer"), &json!("unknown")));
-    let json = render_json(&comparison, Use::Reader);
+    let json = render_json(&comparison, SchemaUser::Reader);
     assert_eq!(
         json["changes"][0],
         json!({ "location": "a", "keyword": "maxLength", "description": "`maxLength` is added: 3",
             "direction": "narrowed", "verdict": "break", "old": "/properties/a", "new": "/properties/a/maxLength",
             "witness": { "a": "xxxx" } })
     );
-    let sarif = render_sarif(&comparison, Use::Reader, "a folder/new.json");
+    let sarif = render_sarif(&comparison, SchemaUser::Reader, "a folder/new.json");
     let results = sarif["runs"][0]["results"].as_array().unwrap();
     let levels: Vec<_> = results.iter().map(|it| it["level"].as_str().unwrap()).collect();
     assert_eq!(levels, ["error", "warning", "note"]);
@@ -38,7 +38,7 @@ fn a_comparison_is_rendered_in_three_formats() {
 fn keys_of_hostile_documents_do_not_reach_a_terminal() {
     let old = json!({ "properties": { "a\u{1b}[2J\nb": { "type": "string" } } });
     let new = json!({ "properties": { "a\u{1b}[2J\nb": { "type": "integer" } } });
-    let text = render_text(&compare(&old, &new).unwrap(), Use::Reader);
+    let text = render_text(&compare(&old, &new).unwrap(), SchemaUser::Reader);
     assert!(!text.contains('\u{1b}'), "{text}");
     assert_eq!(text.lines().filter(|it| it.starts_with("break: ")).count(), 1);
     assert_eq!(text.lines().count(), 3, "{text}");

@@ -174,7 +174,8 @@ async fn revoke(server: &LoginServer, logins: &Logins) -> Result<Revocation, Str
     logins.revoke(&spec.id, endpoint, &options.authorities).await.map_err(|error| error.to_string())
 }
 
-/// Starts a thread that reads lines from standard input. The thread is not joined, because a blocking read cannot be cancelled.
+/// Starts a thread that reads lines from standard input. The thread is not joined, because a blocking read cannot be
+/// cancelled.
 fn read_pasted_lines() -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel(1);
     std::thread::spawn(move || {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use schema_evolution::{
-    Comparison, Error, MAX_DEPTH, MAX_VALUES, Side, Use, Verdict, compare, render_json, render_sarif,
+    Comparison, Error, MAX_DEPTH, MAX_VALUES, SchemaUser, Side, Verdict, compare, render_json, render_sarif,
     render_text,
 };
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub(super) struct SchemaFiles<'a> {
 /// Compares two schemas. The exit is a failure unless each change is allowed; bad input is a usage error. Blocks.
 pub(super) fn run(
     files: SchemaFiles<'_>,
-    usage: Use,
+    user: SchemaUser,
     unproven: UnprovenPolicy,
     format: FormatName,
 ) -> Result<Report, Failure> {
@@ -41,16 +41,16 @@ pub(super) fn run(
         compare(&read_schema(old)?, &read_schema(new)?).map_err(|error| comparison_failure(&error, files))?;
     let out = match format {
         // The caller refuses github.
-        FormatName::Text | FormatName::Github => render_text(&comparison, usage),
-        FormatName::Json => json::document(&render_json(&comparison, usage)),
-        FormatName::Sarif => json::document(&render_sarif(&comparison, usage, &report_uri(new))),
+        FormatName::Text | FormatName::Github => render_text(&comparison, user),
+        FormatName::Json => json::document(&render_json(&comparison, user)),
+        FormatName::Sarif => json::document(&render_sarif(&comparison, user, &report_uri(new))),
     };
-    Ok(Report { out, exit: exit_code(&comparison, usage, unproven), ..Report::default() })
+    Ok(Report { out, exit: exit_code(&comparison, user, unproven), ..Report::default() })
 }
 
 /// The exit code. An unproven change fails by default, because a check in CI must not pass what is not decided.
-fn exit_code(comparison: &Comparison, usage: Use, unproven: UnprovenPolicy) -> Exit {
-    match (comparison.verdict(usage), unproven) {
+fn exit_code(comparison: &Comparison, user: SchemaUser, unproven: UnprovenPolicy) -> Exit {
+    match (comparison.verdict(user), unproven) {
         (Verdict::Harmless, _) | (Verdict::Unknown, UnprovenPolicy::Allow) => Exit::Success,
         (Verdict::Unknown, UnprovenPolicy::Refuse) | (Verdict::Break, _) => Exit::Failure,
     }

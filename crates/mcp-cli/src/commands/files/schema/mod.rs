@@ -12,7 +12,7 @@ pub(crate) fn run(global: &GlobalArgs, args: &SchemaArgs) -> Result<Report, Fail
     if let Some([old, new]) = args.compare.as_deref() {
         return compare::run(
             compare::SchemaFiles { old, new },
-            args.usage,
+            args.user,
             args.unproven_policy(),
             global.format,
         );

@@ -31,8 +31,8 @@ enum ApprovalState {
     Gone,
 }
 
-/// The status of a name in one of a server's lists, by the lock file. `offer` is what the server offers now, if it was started.
-/// `None` for a resource without `offer`, because the lock file identifies resources by URI.
+/// The status of a name in one of a server's lists, by the lock file. `offer` is what the server offers now, if it was
+/// started. `None` for a resource without `offer`, because the lock file identifies resources by URI.
 pub(super) fn lock_status(
     approval: &Approval,
     server: &ServerId,

@@ -208,7 +208,12 @@ fn find_server(config: &ConfigFile, name: Option<&str>) -> Result<ServerId, Fail
 }
 
 /// Explains names of one list by its rules.
-fn explain_names(list: ListKind, server: &ServerId, rules: &ExposureRules, names: &[String]) -> Vec<Explanation> {
+fn explain_names(
+    list: ListKind,
+    server: &ServerId,
+    rules: &ExposureRules,
+    names: &[String],
+) -> Vec<Explanation> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let compiled_rules = CompiledRules::new(server, rules);
     let decisions = decide_all(&Builtins::default(), list, server, rules, &names);

@@ -1,15 +1,16 @@
-//! The left side of an inclusion: a conjunction of schemas that hold at one location.
+//! A conjunction of schemas that apply to one location: the left side of an inclusion.
 
 use std::rc::Rc;
 
 use crate::document::Node;
-use crate::keyword::{self, Types, is_definitions};
+use crate::keyword::{self, TypeSet, is_definitions};
 
 /// A conjunction of schemas, without `allOf` and references.
 #[derive(Clone)]
-pub(crate) struct Left<'a> {
+pub(crate) struct Conjunction<'a> {
     pub nodes: Vec<Node<'a>>,
-    pub types: Types,
+    /// The types that all schemas allow.
+    pub types: TypeSet,
     /// Whether one of the schemas is `false`.
     pub is_impossible: bool,
     /// Whether a reference has no target, so that `nodes` are not all.
@@ -22,35 +23,35 @@ pub(crate) struct Left<'a> {
 
 /// A step from a value to a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum LocationStep {
     Key(String),
-    /// A key that the schema does not name.
+    /// A key that the schema does not name, with a sample of such a key.
     AnyKey(String),
     Index(usize),
     /// The name of a key, not its value.
     Name,
 }
 
-/// A location in a document, with the schemas on the way to it.
-pub(crate) struct Frame<'a> {
-    pub left: Rc<Left<'a>>,
-    pub step: Step,
-    pub parent: Site<'a>,
+/// One step of a location, with the schemas of the value that it starts from.
+pub(crate) struct LocationNode<'a> {
+    pub left: Rc<Conjunction<'a>>,
+    pub step: LocationStep,
+    pub parent: Location<'a>,
 }
 
-/// A location; `None` is the root.
-pub(crate) type Site<'a> = Option<Rc<Frame<'a>>>;
+/// A location in a document: its last step, which refers to the steps before it. `None` is the root.
+pub(crate) type Location<'a> = Option<Rc<LocationNode<'a>>>;
 
 /// The text of a location, such as `servers.*.args[]`; `(root)` for the root.
-pub(crate) fn location(site: &Site<'_>) -> String {
+pub(crate) fn location_text(location: &Location<'_>) -> String {
     let mut steps = Vec::new();
-    let mut current = site;
+    let mut current = location;
     while let Some(frame) = current {
         steps.push(match &frame.step {
-            Step::Key(name) => format!(".{name}"),
-            Step::AnyKey(_) => ".*".to_owned(),
-            Step::Index(_) => "[]".to_owned(),
-            Step::Name => ".(names)".to_owned(),
+            LocationStep::Key(name) => format!(".{name}"),
+            LocationStep::AnyKey(_) => ".*".to_owned(),
+            LocationStep::Index(_) => "[]".to_owned(),
+            LocationStep::Name => ".(names)".to_owned(),
         });
         current = &frame.parent;
     }
@@ -59,13 +60,14 @@ pub(crate) fn location(site: &Site<'_>) -> String {
     if text.is_empty() { "(root)".to_owned() } else { text.trim_start_matches('.').to_owned() }
 }
 
+/// The maximum number of schemas in a conjunction. Beyond it, the conjunction is partial.
 const MAX_NODES: usize = 2_000;
 
-impl<'a> Left<'a> {
-    pub(crate) fn of(nodes: Vec<Node<'a>>) -> Self {
+impl<'a> Conjunction<'a> {
+    pub(crate) fn new(nodes: Vec<Node<'a>>) -> Self {
         let mut res = Self {
             nodes: Vec::new(),
-            types: keyword::ALL,
+            types: keyword::ALL_TYPES,
             is_impossible: false,
             is_partial: false,
             chosen: Vec::new(),
@@ -101,11 +103,11 @@ impl<'a> Left<'a> {
                 }
             }
             self.is_partial |= keywords.contains_key("$dynamicRef") || keywords.contains_key("$recursiveRef");
-            self.types &= keyword::types(keywords);
-            if let Some(values) = keyword::values(keywords) {
+            self.types &= keyword::allowed_types(keywords);
+            if let Some(values) = keyword::allowed_values(keywords) {
                 self.types &= values.iter().fold(0, |res, it| res | keyword::type_of(it));
             }
-            open.extend(node.list("allOf"));
+            open.extend(node.child_list("allOf"));
             self.excluded.extend(node.child("not"));
             if !is_plain_reference(&node) {
                 self.nodes.push(node);
@@ -113,7 +115,7 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// This conjunction and more schemas.
+    /// A conjunction of these schemas and `nodes`.
     pub(crate) fn with(&self, nodes: impl IntoIterator<Item = Node<'a>>) -> Self {
         let mut res = self.clone();
         nodes.into_iter().for_each(|node| res.add(node));
@@ -127,7 +129,8 @@ impl<'a> Left<'a> {
 
     /// The values of which a valid value is one. `None` without `enum` and `const`.
     pub(crate) fn values(&self) -> Option<Vec<&'a serde_json::Value>> {
-        let lists: Vec<_> = self.nodes.iter().filter_map(|it| keyword::values(it.keywords()?)).collect();
+        let lists: Vec<_> =
+            self.nodes.iter().filter_map(|it| keyword::allowed_values(it.keywords()?)).collect();
         let (first, rest) = lists.split_first()?;
         let in_rest = |value: &&serde_json::Value| {
             let text = keyword::canonical(value);
@@ -142,13 +145,14 @@ impl<'a> Left<'a> {
         let mut res = Vec::new();
         for node in &self.nodes {
             let named = node.child("properties").and_then(|it| it.child(key));
-            let patterns = node.map("patternProperties");
-            let matching: Vec<_> = patterns.iter().map(|it| (keyword::matches(it.0, key), &it.1)).collect();
+            let patterns = node.child_map("patternProperties");
+            let matching: Vec<_> =
+                patterns.iter().map(|it| (keyword::matches_pattern(it.0, key), &it.1)).collect();
             let is_rest = named.is_none() && matching.iter().all(|it| it.0 == Some(false));
             res.extend(named);
             res.extend(matching.into_iter().filter(|it| it.0 == Some(true)).map(|it| *it.1));
             if is_rest {
-                res.extend(rest(node));
+                res.extend(rest_schema(node));
             }
         }
         res
@@ -156,13 +160,13 @@ impl<'a> Left<'a> {
 
     /// The schemas of values under keys that no schema names.
     pub(crate) fn unnamed(&self) -> Vec<Node<'a>> {
-        self.nodes.iter().filter_map(rest).collect()
+        self.nodes.iter().filter_map(rest_schema).collect()
     }
 
     /// The schemas of the item at an index.
     pub(crate) fn item(&self, index: usize) -> Vec<Node<'a>> {
         let of = |node: &Node<'a>| {
-            let (prefix, rest) = items(node);
+            let (prefix, rest) = item_schemas(node);
             prefix.get(index).cloned().or(rest)
         };
         self.nodes.iter().filter_map(of).collect()
@@ -170,13 +174,13 @@ impl<'a> Left<'a> {
 
     /// The number of items that have schemas of their own.
     pub(crate) fn prefix_length(&self) -> usize {
-        self.nodes.iter().map(|it| items(it).0.len()).max().unwrap_or(0)
+        self.nodes.iter().map(|it| item_schemas(it).0.len()).max().unwrap_or(0)
     }
 
     /// The names that some schema lists.
     pub(crate) fn names(&self) -> Vec<&'a str> {
         let mut res: Vec<&str> =
-            self.nodes.iter().flat_map(|it| it.map("properties")).map(|(name, _)| name).collect();
+            self.nodes.iter().flat_map(|it| it.child_map("properties")).map(|(name, _)| name).collect();
         res.sort_unstable();
         res.dedup();
         res
@@ -191,10 +195,10 @@ pub(crate) fn is_plain_reference(node: &Node<'_>) -> bool {
 }
 
 /// The schema of the values that `properties` and `patternProperties` do not cover.
-pub(crate) fn rest<'a>(node: &Node<'a>) -> Option<Node<'a>> {
+pub(crate) fn rest_schema<'a>(node: &Node<'a>) -> Option<Node<'a>> {
     node.child("additionalProperties").or_else(|| {
-        let alone = !has_applicators(node) && !node.document.reference_hides_siblings();
-        node.child("unevaluatedProperties").filter(|_| alone)
+        let is_alone = !has_applicators(node) && !node.document.reference_hides_siblings();
+        node.child("unevaluatedProperties").filter(|_| is_alone)
     })
 }
 
@@ -216,15 +220,18 @@ pub(crate) fn has_applicators(node: &Node<'_>) -> bool {
 }
 
 /// The schemas of the first items, and of the others.
-pub(crate) fn items<'a>(node: &Node<'a>) -> (Vec<Node<'a>>, Option<Node<'a>>) {
+pub(crate) fn item_schemas<'a>(node: &Node<'a>) -> (Vec<Node<'a>>, Option<Node<'a>>) {
     match node.get("items") {
-        Some(serde_json::Value::Array(_)) => (node.list("items"), node.child("additionalItems")),
+        Some(serde_json::Value::Array(_)) => (node.child_list("items"), node.child("additionalItems")),
         _ => {
             let rest = node.child("items");
-            let alone = !has_applicators(node)
+            let is_alone = !has_applicators(node)
                 && node.get("contains").is_none()
                 && !node.document.reference_hides_siblings();
-            (node.list("prefixItems"), rest.or_else(|| node.child("unevaluatedItems").filter(|_| alone)))
+            (
+                node.child_list("prefixItems"),
+                rest.or_else(|| node.child("unevaluatedItems").filter(|_| is_alone)),
+            )
         }
     }
 }

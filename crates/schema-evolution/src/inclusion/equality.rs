@@ -7,33 +7,42 @@ use serde_json::Value;
 use crate::document::Node;
 use crate::keyword::{canonical, is_annotation, is_definitions};
 
-/// Decides whether two schemas mean the same. It never claims equality of different schemas.
-pub(crate) struct Identity {
-    defaults: Defaults,
+/// Decides whether two schemas have the same meaning, and remembers its decisions. Different schemas are never equal;
+/// equal ones may be called different.
+pub(crate) struct SchemaEquality {
+    defaults: DefaultHandling,
+    /// Pairs that are known to be equal, by address.
     equal: HashSet<(usize, usize)>,
+    /// Pairs that are known to be different, or could not be decided.
     different: HashSet<(usize, usize)>,
-    /// Pairs of references that are held for equal until the end of the current decision.
+    /// Pairs of schemas that are assumed to be equal until the end of the current decision.
     assumed: HashSet<(usize, usize)>,
+    /// The number of compared pairs so far.
     steps: usize,
 }
 
-/// A bound on the work of all decisions. Beyond it, schemas count as different.
+/// The maximum number of compared pairs. Beyond it, schemas count as different.
 const MAX_STEPS: usize = 5_000_000;
+/// The maximum depth of compared pairs.
+const MAX_DEPTH: usize = 200;
 
-/// Whether `default` belongs to the meaning of a schema.
+/// The handling of `default` in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Defaults {
-    Compared,
-    Ignored,
+pub(crate) enum DefaultHandling {
+    /// Schemas with different defaults are different.
+    Compare,
+    /// Defaults are not compared.
+    Ignore,
 }
 
-impl Identity {
-    pub(crate) fn new(defaults: Defaults) -> Self {
+impl SchemaEquality {
+    pub(crate) fn new(defaults: DefaultHandling) -> Self {
         let empty = HashSet::new;
         Self { defaults, equal: empty(), different: empty(), assumed: empty(), steps: 0 }
     }
 
-    pub(crate) fn of(&mut self, one: &Node<'_>, other: &Node<'_>) -> bool {
+    /// Whether two schemas are equal, so that they accept the same values.
+    pub(crate) fn are_equal(&mut self, one: &Node<'_>, other: &Node<'_>) -> bool {
         let pair = (one.id(), other.id());
         if pair.0 == pair.1 || self.equal.contains(&pair) {
             return true;
@@ -42,7 +51,7 @@ impl Identity {
             return false;
         }
         self.assumed.clear();
-        let res = self.schemas(one, other, 0);
+        let res = self.are_schemas_equal(one, other, 0);
         if res {
             self.equal.extend(self.assumed.drain());
             self.equal.insert(pair);
@@ -52,9 +61,9 @@ impl Identity {
         res
     }
 
-    fn schemas(&mut self, one: &Node<'_>, other: &Node<'_>, depth: usize) -> bool {
+    fn are_schemas_equal(&mut self, one: &Node<'_>, other: &Node<'_>, depth: usize) -> bool {
         self.steps += 1;
-        if self.steps > MAX_STEPS || depth > 200 {
+        if self.steps > MAX_STEPS || depth > MAX_DEPTH {
             return false;
         }
         let (Some(left), Some(right)) = (one.keywords(), other.keywords()) else {
@@ -65,35 +74,34 @@ impl Identity {
         {
             return false;
         }
-        if self.defaults == Defaults::Compared && default(left) != default(right) {
+        if self.defaults == DefaultHandling::Compare && default_text(left) != default_text(right) {
             return false;
         }
         let relevant = |keyword: &&String| !is_annotation(keyword) && !is_definitions(keyword);
         left.keys().filter(relevant).all(|keyword| right.contains_key(keyword))
-            && right
-                .keys()
-                .filter(relevant)
-                .all(|keyword| left.contains_key(keyword) && self.keyword(keyword, one, other, depth + 1))
+            && right.keys().filter(relevant).all(|keyword| {
+                left.contains_key(keyword) && self.are_keywords_equal(keyword, one, other, depth + 1)
+            })
     }
 
-    fn keyword(&mut self, keyword: &str, one: &Node<'_>, other: &Node<'_>, depth: usize) -> bool {
+    fn are_keywords_equal(&mut self, keyword: &str, one: &Node<'_>, other: &Node<'_>, depth: usize) -> bool {
         let (Some(left), Some(right)) = (one.child(keyword), other.child(keyword)) else { return false };
         match keyword {
             "$ref" => match (one.target(), other.target()) {
                 (Some(one), Some(other)) => {
                     let pair = (one.id(), other.id());
                     let known = self.equal.contains(&pair) || !self.assumed.insert(pair);
-                    known || self.schemas(&one, &other, depth)
+                    known || self.are_schemas_equal(&one, &other, depth)
                 }
                 _ => false,
             },
             // Their targets depend on the way to them.
             "$dynamicRef" | "$recursiveRef" => false,
             "items" if left.value.is_array() != right.value.is_array() => false,
-            "allOf" | "anyOf" | "oneOf" | "prefixItems" => self.same_lists(keyword, one, other, depth),
-            "items" if left.value.is_array() => self.same_lists(keyword, one, other, depth),
+            "allOf" | "anyOf" | "oneOf" | "prefixItems" => self.are_lists_equal(keyword, one, other, depth),
+            "items" if left.value.is_array() => self.are_lists_equal(keyword, one, other, depth),
             "properties" | "patternProperties" | "dependentSchemas" | "dependencies" => {
-                let (left, right) = (one.map(keyword), other.map(keyword));
+                let (left, right) = (one.child_map(keyword), other.child_map(keyword));
                 left.len() == right.len()
                     && left.iter().all(|(key, one)| {
                         let other = right.iter().find(|it| it.0 == *key);
@@ -101,7 +109,7 @@ impl Identity {
                             (Value::Array(_), _) | (_, Value::Array(_)) => {
                                 canonical(one.value) == canonical(other.value)
                             }
-                            _ => self.schemas(one, other, depth),
+                            _ => self.are_schemas_equal(one, other, depth),
                         })
                     })
             }
@@ -115,7 +123,7 @@ impl Identity {
             | "not"
             | "if"
             | "then"
-            | "else" => self.schemas(&left, &right, depth),
+            | "else" => self.are_schemas_equal(&left, &right, depth),
             "required" | "type" => {
                 let sorted = |it: &Value| {
                     let mut res: Vec<String> = it
@@ -131,14 +139,14 @@ impl Identity {
         }
     }
 
-    fn same_lists(&mut self, keyword: &str, one: &Node<'_>, other: &Node<'_>, depth: usize) -> bool {
-        let (left, right) = (one.list(keyword), other.list(keyword));
+    fn are_lists_equal(&mut self, keyword: &str, one: &Node<'_>, other: &Node<'_>, depth: usize) -> bool {
+        let (left, right) = (one.child_list(keyword), other.child_list(keyword));
         left.len() == right.len()
-            && left.iter().zip(&right).all(|(one, other)| self.schemas(one, other, depth))
+            && left.iter().zip(&right).all(|(one, other)| self.are_schemas_equal(one, other, depth))
     }
 }
 
 /// The default of a schema as a text. A missing one is null.
-pub(crate) fn default(schema: &serde_json::Map<String, Value>) -> String {
+pub(crate) fn default_text(schema: &serde_json::Map<String, Value>) -> String {
     canonical(schema.get("default").unwrap_or(&Value::Null))
 }

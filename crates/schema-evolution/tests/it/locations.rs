@@ -1,9 +1,9 @@
 //! Schemas that several locations share, and documents that only define schemas.
 
-use schema_evolution::{Change, Use, Verdict, compare, render_json, render_sarif, render_text};
+use schema_evolution::{Change, SchemaUser, Verdict, compare, render_json, render_sarif, render_text};
 use serde_json::{Value, json};
 
-use crate::mutations::checked;
+use crate::mutations::compare_checked;
 
 /// A schema with a definition `A` that each of the keys uses.
 fn shared(keys: &[String], definition: &Value) -> Value {
@@ -15,20 +15,20 @@ fn shared(keys: &[String], definition: &Value) -> Value {
 #[test]
 fn a_change_in_a_shared_definition_lists_all_locations() {
     let keys = ["a", "b", "c"].map(str::to_owned);
-    let of = |kind: &str| shared(&keys, &json!({ "properties": { "n": { "type": kind } } }));
-    let comparison = checked(&of("number"), &of("integer"));
+    let schema_with = |kind: &str| shared(&keys, &json!({ "properties": { "n": { "type": kind } } }));
+    let comparison = compare_checked(&schema_with("number"), &schema_with("integer"));
     let [change] = &comparison.changes[..] else { panic!("{comparison:#?}") };
     let mut all = change.other_locations.clone();
     all.push(change.location.clone());
     all.sort();
     assert_eq!((all, change.more_locations), (vec!["a.n".to_owned(), "b.n".into(), "c.n".into()], 0));
-    let text = render_text(&comparison, Use::Reader);
+    let text = render_text(&comparison, SchemaUser::Reader);
     assert_eq!(text.lines().filter(|it| it.starts_with("    also at ")).count(), 1, "{text}");
     assert_eq!(
-        render_json(&comparison, Use::Reader)["changes"][0]["otherLocations"],
+        render_json(&comparison, SchemaUser::Reader)["changes"][0]["otherLocations"],
         json!(change.other_locations)
     );
-    let sarif = render_sarif(&comparison, Use::Reader, "new.json");
+    let sarif = render_sarif(&comparison, SchemaUser::Reader, "new.json");
     let message = sarif["runs"][0]["results"][0]["message"]["text"].as_str().unwrap();
     assert!(message.contains(" Also at "), "{message}");
 }
@@ -36,12 +36,12 @@ fn a_change_in_a_shared_definition_lists_all_locations() {
 #[test]
 fn the_number_of_listed_locations_is_bounded() {
     let keys: Vec<String> = (0..200).map(|it| format!("k{it}")).collect();
-    let of =
+    let schema_with =
         |kind: &str| shared(&keys, &json!({ "items": { "$ref": "#/$defs/A" }, "type": ["array", kind] }));
-    let comparison = compare(&of("number"), &of("integer")).unwrap();
+    let comparison = compare(&schema_with("number"), &schema_with("integer")).unwrap();
     let change = comparison.changes.iter().find(|it| it.keyword == "type").unwrap();
     assert_eq!((change.other_locations.len(), change.more_locations), (Change::MAX_LISTED, 56));
-    let text = render_text(&comparison, Use::Reader);
+    let text = render_text(&comparison, SchemaUser::Reader);
     assert!(text.contains(" and 56 more\n"), "{text}");
 }
 
@@ -57,9 +57,9 @@ fn definitions_of_a_document_without_a_root_schema_are_compared_by_name() {
     let mut new = old.clone();
     new["definitions"]["Ping"]["properties"]["id"]["type"] = json!("string");
     new["definitions"].as_object_mut().unwrap().remove("Old <T>");
-    let comparison = checked(&old_as_keys(&old), &old_as_keys(&new));
+    let comparison = compare_checked(&old_as_keys(&old), &old_as_keys(&new));
     let direct = compare(&old, &new).unwrap();
-    assert_eq!(direct.verdict(Use::Reader), Verdict::Break);
+    assert_eq!(direct.verdict(SchemaUser::Reader), Verdict::Break);
     let lines = |it: &schema_evolution::Comparison| {
         it.changes.iter().map(|it| (it.location.clone(), it.reader.clone())).collect::<Vec<_>>()
     };
@@ -84,7 +84,7 @@ fn a_document_that_another_change_breaks_proves_nothing() {
     let old = json!({ "properties": { "params": { "type": "object", "additionalProperties": {} } } });
     let new = json!({ "required": ["id"], "properties": { "params": { "type": "object" },
         "id": { "type": "string" } } });
-    let comparison = checked(&old, &new);
+    let comparison = compare_checked(&old, &new);
     let verdict = |keyword: &str| {
         comparison.changes.iter().find(|it| it.keyword == keyword).map(|it| it.reader.verdict)
     };
@@ -98,21 +98,21 @@ fn a_document_that_another_change_breaks_proves_nothing() {
 fn keys_of_a_refused_object_are_not_listed() {
     let old = json!({ "additionalProperties": { "type": "object", "properties": { "a": {}, "b": {} } } });
     let new = json!({ "properties": { "version": { "type": "string" } }, "additionalProperties": false });
-    let comparison = checked(&old, &new);
+    let comparison = compare_checked(&old, &new);
     let listed: Vec<&str> = comparison.changes.iter().map(|it| it.location.as_str()).collect();
     assert_eq!(listed, ["*", "version"], "{comparison:#?}");
 }
 
 #[test]
 fn draft_4_has_other_integers() {
-    let of = |draft: &str| {
+    let schema_with = |draft: &str| {
         json!({
             "$schema": format!("http://json-schema.org/draft-{draft}/schema#"), "type": "integer"
         })
     };
-    let comparison = compare(&of("04"), &of("07")).unwrap();
+    let comparison = compare(&schema_with("04"), &schema_with("07")).unwrap();
     assert_eq!(
-        (comparison.verdict(Use::Reader), comparison.verdict(Use::Writer)),
+        (comparison.verdict(SchemaUser::Reader), comparison.verdict(SchemaUser::Writer)),
         (Verdict::Harmless, Verdict::Unknown)
     );
 }
