@@ -42,7 +42,7 @@ fn json(text: String) -> RawJson {
 }
 
 fn named_caller(name: &'static str) -> Arc<Caller> {
-    let handlers = Handlers::forwarding(Arc::new(NamedCaller(name)));
+    let handlers = Handlers::with_raw_requests(Arc::new(NamedCaller(name)));
     Arc::new(Caller::new(CallerId::unique(), handlers))
 }
 

@@ -108,11 +108,11 @@ impl FrameSink for RecordingSink {
         self.sink.deliver(stream, frame)
     }
 
-    fn awaits(&self, id: RequestId) -> bool {
-        self.sink.awaits(id)
+    fn is_pending(&self, id: RequestId) -> bool {
+        self.sink.is_pending(id)
     }
 
-    fn stream_failed(&self, id: RequestId, error: StreamError) {
+    fn fail_stream(&self, id: RequestId, error: StreamError) {
         match &error {
             StreamError::NotExecuted(_) => self.log.lock().remove_request(&id.to_string()),
             StreamError::Unreachable(error) | StreamError::Refused(error) => match error.rpc_error() {
@@ -123,15 +123,15 @@ impl FrameSink for RecordingSink {
             // There was no response, so none is replayed.
             _ => {}
         }
-        self.sink.stream_failed(id, error);
+        self.sink.fail_stream(id, error);
     }
 
-    fn noise(&self, bytes: usize) {
-        self.sink.noise(bytes);
+    fn record_noise(&self, bytes: usize) {
+        self.sink.record_noise(bytes);
     }
 
-    fn closing(&self) {
-        self.sink.closing();
+    fn end_calls(&self) {
+        self.sink.end_calls();
     }
 }
 

@@ -367,21 +367,21 @@ impl FrameSink for Bridge {
             .unwrap_or(MessageClass::Unsolicited(1))
     }
 
-    fn awaits(&self, id: RequestId) -> bool {
-        self.tracker.lock().awaits(id)
+    fn is_pending(&self, id: RequestId) -> bool {
+        self.tracker.lock().is_pending(id)
     }
 
-    fn stream_failed(&self, id: RequestId, error: StreamError) {
-        let actions = self.tracker.lock().stream_failed(id, error);
+    fn fail_stream(&self, id: RequestId, error: StreamError) {
+        let actions = self.tracker.lock().fail_stream(id, error);
         self.perform(actions);
     }
 
-    fn noise(&self, bytes: usize) {
+    fn record_noise(&self, bytes: usize) {
         tracing::debug!(bytes, "the server wrote text that is not JSON-RPC");
     }
 
     /// The calls end with the connection: no caller has an exchange of its own.
-    fn closing(&self) {}
+    fn end_calls(&self) {}
 }
 
 /// Reports the end of the connection, also when the transport's task panics or is aborted.

@@ -117,7 +117,7 @@ impl OverAcpTransport {
     ) -> Option<(RequestId, impl Future<Output = FinishedRequest> + Send + use<>)> {
         let (id, epoch) = (message.head.id?, message.epoch);
         if message.head.has_method(Method::Initialize) {
-            inbound.stream_failed(id, StreamError::Refused(self.legacy_error()));
+            inbound.fail_stream(id, StreamError::Refused(self.legacy_error()));
             return None;
         }
         let params = match parse_params(&message.body) {
@@ -125,7 +125,7 @@ impl OverAcpTransport {
             Err(error) => {
                 let message = format!("the request cannot be sent over ACP: {error}");
                 let error = RequestError::new(message);
-                inbound.stream_failed(id, StreamError::Refused(error));
+                inbound.fail_stream(id, StreamError::Refused(error));
                 return None;
             }
         };
@@ -165,7 +165,7 @@ impl OverAcpTransport {
                 if let StreamError::Refused(error) | StreamError::Lost(error) = &stream_error {
                     self.first_error.get_or_insert_with(|| error.clone());
                 }
-                inbound.stream_failed(id, stream_error);
+                inbound.fail_stream(id, stream_error);
             }
         }
     }

@@ -54,7 +54,7 @@ impl ClientDialog {
             channel: Arc::default(),
         });
         let caller_id = CallerId::unique();
-        let handlers = Handlers::forwarding(Arc::clone(&requests) as _);
+        let handlers = Handlers::with_raw_requests(Arc::clone(&requests) as _);
         let mut caller = mcp_host_transport::Caller::new(caller_id, handlers);
         caller.capabilities = features.upstream_capabilities.clone();
         caller.max_deadline_pause = timeout;

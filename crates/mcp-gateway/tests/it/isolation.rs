@@ -111,7 +111,7 @@ async fn roots_of_one_client_reach_no_other() {
     assert_eq!(ann.state("auto-roots").await["capabilities"]["elicitation"]["form"], serde_json::json!({}));
 
     "file:///work".clone_into(&mut ann.person.folder.lock().unwrap());
-    ann.session.roots_changed();
+    ann.session.notify_roots_changed();
     while uri(&ann.state("auto-roots").await) != "file:///work" {
         tokio::task::yield_now().await;
     }

@@ -88,5 +88,5 @@ pub(crate) async fn apply_log_levels(
 pub(crate) fn notify_roots_changed(supervisor: &SupervisorHandle, dialog: &DialogId) {
     let leases = supervisor.lease_table();
     let own = leases.active.iter().filter(|((owner, _), _)| owner == dialog);
-    own.for_each(|(_, lease)| lease.instance.session.roots_changed());
+    own.for_each(|(_, lease)| lease.instance.session.notify_roots_changed());
 }

@@ -63,8 +63,8 @@ pub(crate) struct Instance {
     subscribed: tokio::sync::Mutex<BTreeSet<String>>,
     /// Whether the first server request was reported.
     has_reported_request: AtomicBool,
-    /// The number of suspicions of an outage, as the session counts them, that were checked.
-    checked_suspicions: AtomicU64,
+    /// The number of suspected outages of the session that were checked.
+    checked_suspected_outages: AtomicU64,
 }
 
 /// The parts of an instance.
@@ -94,7 +94,7 @@ impl Instance {
             dialog,
             subscribed: tokio::sync::Mutex::default(),
             has_reported_request: AtomicBool::new(false),
-            checked_suspicions: AtomicU64::new(0),
+            checked_suspected_outages: AtomicU64::new(0),
         }
     }
 
@@ -213,10 +213,10 @@ impl Instance {
     /// Waits until a request fails in a way that suggests an outage, and a check fails in such a way too. Returns the
     /// error of the check. Any response to the check means that the server is up. Cancel-safe.
     pub(crate) async fn wait_for_outage(&self) -> CallError {
-        let mut suspicions = self.session.suspicions();
+        let mut suspected_outages = self.session.suspected_outages();
         loop {
-            let checked = self.checked_suspicions.load(Ordering::Relaxed);
-            let Ok(count) = suspicions.wait_for(|count| *count > checked).await.map(|it| *it) else {
+            let checked = self.checked_suspected_outages.load(Ordering::Relaxed);
+            let Ok(count) = suspected_outages.wait_for(|count| *count > checked).await.map(|it| *it) else {
                 return std::future::pending().await;
             };
             let method = match self.session.era() {
@@ -226,7 +226,7 @@ impl Instance {
             let options = CallOptions::with_timeout(OUTAGE_CHECK_TIMEOUT);
             match self.session.request_raw(method, None, &RawJson::empty_object(), options).await {
                 Err(error) if error.suggests_outage() => return error,
-                Ok(_) | Err(_) => self.checked_suspicions.store(count, Ordering::Relaxed),
+                Ok(_) | Err(_) => self.checked_suspected_outages.store(count, Ordering::Relaxed),
             }
         }
     }

@@ -57,7 +57,7 @@ impl RawRequestHandler for Person {
 }
 
 fn person(name: &'static str) -> Arc<Caller> {
-    let handlers = Handlers::forwarding(Arc::new(Person(name)));
+    let handlers = Handlers::with_raw_requests(Arc::new(Person(name)));
     Arc::new(Caller::new(CallerId::unique(), handlers))
 }
 

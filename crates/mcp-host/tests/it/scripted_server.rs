@@ -308,7 +308,7 @@ async fn take(peer: Arc<ScriptedServer>, message: Value, inbox: Arc<dyn FrameSin
     // Every other call of this tool gets no response.
     if message["params"]["name"] == "vanish" && peer.count("tools/call") % 2 == 1 {
         let message_lost = RequestError::new("the response broke off");
-        inbox.stream_failed(message["id"].as_u64().unwrap(), StreamError::Lost(message_lost));
+        inbox.fail_stream(message["id"].as_u64().unwrap(), StreamError::Lost(message_lost));
         return;
     }
     let delay = *peer.delay.lock().unwrap();

@@ -176,12 +176,12 @@ impl RequestTracker {
     }
 
     /// Whether a request still waits for its response.
-    pub(crate) fn awaits(&self, id: RequestId) -> bool {
+    pub(crate) fn is_pending(&self, id: RequestId) -> bool {
         self.pending.contains_key(&id) || self.reopening == Some(id)
     }
 
     /// A response stream failed.
-    pub(crate) fn stream_failed(&mut self, id: RequestId, error: StreamError) -> Vec<Action> {
+    pub(crate) fn fail_stream(&mut self, id: RequestId, error: StreamError) -> Vec<Action> {
         match error {
             StreamError::Unreachable(error) | StreamError::Refused(error) => {
                 self.fail(id, refusal_error(&error))

@@ -62,29 +62,29 @@ fn cancelled_request_is_removed_and_its_end_is_ignored() {
     let mut tracker = open();
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     assert_eq!(describe(tracker.send(cancel.into()).unwrap()), "abandon #1 true");
-    assert_eq!(describe(tracker.stream_failed(1, lost("gone"))), "");
+    assert_eq!(describe(tracker.fail_stream(1, lost("gone"))), "");
 }
 
 #[test]
 fn lost_response_is_an_unknown_outcome_and_a_refusal_has_the_servers_error() {
     let mut tracker = open();
     let want = "fail #1 the response was lost, and it is not known whether the request ran: reset";
-    assert_eq!(describe(tracker.stream_failed(1, lost("reset"))), want);
+    assert_eq!(describe(tracker.fail_stream(1, lost("reset"))), want);
     let error = Some(RpcError::new(-5, "bad"));
     let error = StreamError::Refused({
         let mut response = ErrorResponse::new(400);
         response.error = error;
         response.into()
     });
-    assert_eq!(describe(tracker.stream_failed(2, error)), "fail #2 bad");
+    assert_eq!(describe(tracker.fail_stream(2, error)), "fail #2 bad");
 }
 
 #[test]
 fn lost_session_is_reopened_once_and_queued_calls_follow() {
     let mut tracker = open();
     let forgotten = || StreamError::NotExecuted(Epoch(0));
-    assert_eq!(describe(tracker.stream_failed(1, forgotten())), "initialize#0@1 -");
-    assert_eq!(describe(tracker.stream_failed(2, forgotten())), "");
+    assert_eq!(describe(tracker.fail_stream(1, forgotten())), "initialize#0@1 -");
+    assert_eq!(describe(tracker.fail_stream(2, forgotten())), "");
     let third = r#"{"jsonrpc":"2.0","id":3,"method":"tools/list"}"#;
     assert_eq!(describe(tracker.send(third.into()).unwrap()), "");
     let response = format!(r#"{{"id":{FIRST_OWN_ID},"result":{{"protocolVersion":"2025-03-26"}}}}"#);
@@ -95,17 +95,17 @@ fn lost_session_is_reopened_once_and_queued_calls_follow() {
         want
     );
     // A call that fails in the old session is only sent again, a limited number of times.
-    assert_eq!(describe(tracker.stream_failed(1, forgotten())), "tools/call#1@1 2025-03-26");
+    assert_eq!(describe(tracker.fail_stream(1, forgotten())), "tools/call#1@1 2025-03-26");
     let want = "fail #1 the server lost the session and did not run the request";
-    assert_eq!(describe(tracker.stream_failed(1, forgotten())), want);
+    assert_eq!(describe(tracker.fail_stream(1, forgotten())), want);
 }
 
 #[test]
 fn failed_reopening_fails_all_queued_calls() {
     let reason = "the server lost the session, and reopening it failed: ";
     let mut tracker = open();
-    tracker.stream_failed(1, StreamError::NotExecuted(Epoch(0)));
-    tracker.stream_failed(2, StreamError::NotExecuted(Epoch(0)));
+    tracker.fail_stream(1, StreamError::NotExecuted(Epoch(0)));
+    tracker.fail_stream(2, StreamError::NotExecuted(Epoch(0)));
     let response = format!(r#"{{"id":{FIRST_OWN_ID},"error":{{"code":-1,"message":"full"}}}}"#);
     let want = format!("fail #1 {reason}full (code -1); fail #2 {reason}full (code -1)");
     assert_eq!(
@@ -114,8 +114,8 @@ fn failed_reopening_fails_all_queued_calls() {
     );
 
     let mut tracker = open();
-    tracker.stream_failed(1, StreamError::NotExecuted(Epoch(0)));
-    assert!(describe(tracker.stream_failed(FIRST_OWN_ID, lost("reset"))).starts_with("fail #1"));
+    tracker.fail_stream(1, StreamError::NotExecuted(Epoch(0)));
+    assert!(describe(tracker.fail_stream(FIRST_OWN_ID, lost("reset"))).starts_with("fail #1"));
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn response_is_sent_to_the_session_of_its_request() {
     };
     assert!(send_request(&mut tracker, StreamId::Request(1, Epoch(0))).contains(r#""id":5"#));
     // The session is lost while the SDK handles the request, and the next session sends a request with the same id.
-    tracker.stream_failed(1, StreamError::NotExecuted(Epoch(0)));
+    tracker.fail_stream(1, StreamError::NotExecuted(Epoch(0)));
     let response = format!(r#"{{"id":{FIRST_OWN_ID},"result":{{"protocolVersion":"2025-03-26"}}}}"#);
     tracker.handle_frame(StreamId::Request(FIRST_OWN_ID, Epoch(1)), response.into());
     assert!(send_request(&mut tracker, StreamId::Request(1, Epoch(1))).contains(r#""id":"another-1""#));

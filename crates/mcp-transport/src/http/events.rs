@@ -11,7 +11,7 @@ use super::connection::HttpConnection;
 use crate::net::Response;
 use crate::net::event_stream::{Event, EventStreamParser};
 use crate::net::http1::net_failure;
-use crate::rpc::idle_data::{IdleData, idle_data_message};
+use crate::rpc::idle_lines::{IdleLineCounter, idle_lines_message};
 use crate::transport::{MessageClass, StreamId};
 
 /// How long a stream is read after the response. Most servers end it at once, and the connection can be reused.
@@ -32,7 +32,7 @@ pub(super) struct StreamReader {
     has_unsolicited: bool,
     /// Counts data that was received without a message. Boxed because it is rare, and would enlarge every request's
     /// future.
-    idle_data: Option<Box<IdleData>>,
+    idle_lines: Option<Box<IdleLineCounter>>,
 }
 
 /// Maximum silence timeout. A longer one might overflow the clock.
@@ -64,7 +64,7 @@ impl StreamReader {
             last_event_id: None,
             retry: None,
             has_unsolicited: false,
-            idle_data: None,
+            idle_lines: None,
         }
     }
 
@@ -96,7 +96,7 @@ impl StreamReader {
         let mut is_draining = false;
         loop {
             // The clock is read only if needed: most streams are one chunk and its end.
-            if std::mem::take(&mut self.has_unsolicited) && connection.rate_limiter.lock().is_charged() {
+            if std::mem::take(&mut self.has_unsolicited) && connection.rate_limiter.lock().has_uncharged() {
                 let now = Instant::now();
                 let pause_end = connection.rate_limiter.lock().pause_until(now);
                 if let Some(mut pause_end) = pause_end {
@@ -147,8 +147,8 @@ impl StreamReader {
                 self.has_unsolicited = true;
                 connection.rate_limiter.lock().charge(overhead, 0);
                 let now = Instant::now();
-                let idle_data = self.idle_data.get_or_insert_with(|| Box::new(IdleData::new(now)));
-                if idle_data.record(overhead, now) {
+                let idle_lines = self.idle_lines.get_or_insert_with(|| Box::new(IdleLineCounter::new(now)));
+                if idle_lines.record(overhead, now) {
                     return StreamEnd::Flooded;
                 }
             }
@@ -165,12 +165,12 @@ impl StreamReader {
     /// Passes a message to the engine.
     fn deliver(&mut self, connection: &HttpConnection, message: bytes::Bytes) {
         self.messages += 1;
-        if let Some(idle_data) = &mut self.idle_data {
-            idle_data.reset();
+        if let Some(idle_lines) = &mut self.idle_lines {
+            idle_lines.reset();
         }
         let bytes = message.len();
         let class = connection.inbound.deliver(self.stream_id, body::copy_if_short(message));
-        self.answered = self.stream_id.request().is_some_and(|id| !connection.inbound.awaits(id));
+        self.answered = self.stream_id.request().is_some_and(|id| !connection.inbound.is_pending(id));
         // The lock is taken only if needed, so that concurrent calls do not contend.
         if class != MessageClass::Solicited {
             self.has_unsolicited = true;
@@ -195,7 +195,7 @@ impl StreamEnd {
             StreamEnd::Endless(len) => {
                 format!("the stream contains an event that does not end ({len} bytes so far)")
             }
-            StreamEnd::Flooded => format!("{}: {}", endpoint.label, idle_data_message()),
+            StreamEnd::Flooded => format!("{}: {}", endpoint.label, idle_lines_message()),
         }
     }
 }

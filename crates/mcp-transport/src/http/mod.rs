@@ -132,7 +132,7 @@ impl Transport for HttpTransport {
             drive(&connection, &mut outbound, &mut commands, shutdown_requested).await
         };
         if let Some(deadline) = deadline {
-            connection.inbound.closing();
+            connection.inbound.end_calls();
             // The result does not matter.
             let _ = tokio::time::timeout_at(deadline, connection.delete_session()).await;
         }
@@ -186,7 +186,7 @@ async fn drive(
                         QueueOutcome::Abort(abort) => abort.abort(),
                         QueueOutcome::Refused(id) => {
                             let error = StreamError::Refused(RequestError::InputNotRead);
-                            connection.inbound.stream_failed(id, error);
+                            connection.inbound.fail_stream(id, error);
                         }
                     }
                 }

@@ -45,7 +45,7 @@ pub(super) async fn send_message(connection: &HttpConnection, message: &Outbound
     let epoch = message.epoch;
     let Some(message_headers) = connection.sessions.headers_for(message) else {
         match id {
-            Some(id) => connection.inbound.stream_failed(id, StreamError::NotExecuted(epoch)),
+            Some(id) => connection.inbound.fail_stream(id, StreamError::NotExecuted(epoch)),
             None if message.head.has_method(Method::Initialized) => {
                 connection.send_command(DriverCommand::EndHandshake(epoch))
             }
@@ -90,7 +90,7 @@ async fn send_request(
     let mut response = match connection.send(post_parts(message, &message_headers)).await {
         Ok(response) => response,
         Err(failed) => {
-            connection.inbound.stream_failed(id, failed.into());
+            connection.inbound.fail_stream(id, failed.into());
             return false;
         }
     };
@@ -106,7 +106,7 @@ async fn send_request(
         Box::pin(request.handle_error_status(connection, response)).await
     };
     if let Some(failure) = failure {
-        connection.inbound.stream_failed(id, failure);
+        connection.inbound.fail_stream(id, failure);
     }
     accepted
 }
@@ -166,7 +166,7 @@ impl SentRequest {
         if is_json(response) && !body.is_empty() {
             connection.inbound.deliver(StreamId::Request(self.id, self.epoch), body.clone());
         } else {
-            connection.inbound.noise(body.len());
+            connection.inbound.record_noise(body.len());
         }
         invalid(match body.is_empty() {
             true => format!("the server accepted the request (HTTP {status}) without a response"),

@@ -1,8 +1,7 @@
-//! The caller of a call, for sessions that serve several callers: its handlers, and its capabilities as sent to the
-//! server.
+//! The caller of a call, for sessions that serve several callers: its handlers and its declared capabilities.
 //!
-//! A server request must never reach a caller that it does not belong to. Callers are therefore identified by a
-//! [`CallerId`], one for each client, and requests of different ids are never mixed up.
+//! A server request must never reach a caller that it does not belong to. So each client has a [`CallerId`], and a
+//! request that belongs to a call of one id never reaches another id.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,8 +16,8 @@ use crate::rpc::handlers::{Handlers, ServerEvent};
 use crate::rpc::object_members::{MemberName, ObjectMembers};
 use crate::rpc::server_request::ElicitMode;
 
-/// Identifies a caller; one for each client. On a connection that does not identify the call of a server request, any
-/// call with the same id may receive it; calls with different ids never do.
+/// Identifies the client that makes calls. On a connection that does not identify the call of a server request, the
+/// request may be assigned to another call of the same id, but never to one of another id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallerId(u64);
 
@@ -34,21 +33,21 @@ impl CallerId {
 /// connection; it must not block or panic.
 pub type OnServerEvent = Arc<dyn Fn(ServerEvent) + Send + Sync>;
 
-/// The caller of a call. Two calls with the same id may have different values.
+/// The caller of a call. Callers with the same id may have different handlers and capabilities.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Caller {
     /// The caller's id.
     pub id: CallerId,
-    /// Handlers for server requests that belong to the call. The session's handlers are used for what is missing here.
-    /// The listener is ignored; see `on_event`.
+    /// Handlers for server requests that belong to the call. For other methods the session's handlers are used. The
+    /// listener is ignored; see `on_event`.
     pub handlers: Handlers,
     /// Receives log messages and unknown notifications that belong to the call.
     pub on_event: Option<OnServerEvent>,
     /// The capabilities that the server receives; `None` derives them from the handlers.
     pub capabilities: Option<ClientCapabilities>,
-    /// How long in total open server requests may pause the absolute deadline of a call, because people take their
-    /// time. Zero: not at all.
+    /// The maximum time in total for which open server requests pause the absolute deadline of a call, because a user
+    /// may need longer to answer than a call may take. Zero: they do not pause it.
     pub max_deadline_pause: Duration,
 }
 
@@ -81,11 +80,11 @@ impl ClientCapabilities {
         ClientCapabilities(RawJson::parse(members.into()).expect("it is built from JSON"))
     }
 
-    /// These capabilities without one of them.
+    /// These capabilities without the one of this name.
     pub fn without(&self, name: &str) -> ClientCapabilities {
         let ObjectMembers(members) = self.0.read().expect("it was validated at construction");
         let others = members.iter().filter(|(MemberName(it), _)| it != name);
-        let others: Vec<String> = others.map(|(MemberName(name), it)| member(name, it.get())).collect();
+        let others: Vec<String> = others.map(|(MemberName(name), it)| json_member(name, it.get())).collect();
         ClientCapabilities(
             RawJson::parse(format!("{{{}}}", others.join(",")).into()).expect("it is built from JSON"),
         )
@@ -96,11 +95,11 @@ impl ClientCapabilities {
         &self.0
     }
 
-    /// The members, with `config` (JSON text) added to the experimental ones.
+    /// The members as JSON text, with `config` (JSON text) added to `experimental`.
     pub(crate) fn members(&self, config: Option<&str>) -> Vec<String> {
         let ObjectMembers(members) = self.0.read().expect("it was validated at construction");
         let Some(config) = config else {
-            return members.iter().map(|(MemberName(name), it)| member(name, it.get())).collect();
+            return members.iter().map(|(MemberName(name), it)| json_member(name, it.get())).collect();
         };
         let mut experimental = Vec::new();
         let mut members_text = Vec::new();
@@ -108,18 +107,18 @@ impl ClientCapabilities {
             match (&*name, serde_json::from_str::<ObjectMembers<'_>>(value.get())) {
                 ("experimental", Ok(ObjectMembers(inner))) => {
                     let others = inner.iter().filter(|(MemberName(name), _)| name != "config");
-                    experimental.extend(others.map(|(MemberName(name), it)| member(name, it.get())));
+                    experimental.extend(others.map(|(MemberName(name), it)| json_member(name, it.get())));
                 }
-                _ => members_text.push(member(&name, value.get())),
+                _ => members_text.push(json_member(&name, value.get())),
             }
         }
-        experimental.push(member("config", config));
+        experimental.push(json_member("config", config));
         members_text.push(format!("\"experimental\":{{{}}}", experimental.join(",")));
         members_text
     }
 }
 
-/// The members of a capabilities object for these handlers, which complete each other.
+/// The members of the capabilities for which one of these handlers exists, as JSON text.
 pub(crate) fn capability_members(handlers: &[&Handlers]) -> Vec<String> {
     let handles = |method: Method| handlers.iter().any(|it| it.handles(&method.into()));
     let mut members = Vec::new();
@@ -149,8 +148,8 @@ fn elicitation_modes(handlers: &Handlers) -> Option<serde_json::Map<String, serd
     Some(modes.iter().map(|it| (name(it), json!({}))).collect())
 }
 
-/// A member of an object, as JSON text.
-pub(crate) fn member(name: &str, value: &str) -> String {
+/// A member of an object, as JSON text. `value` is JSON text.
+pub(crate) fn json_member(name: &str, value: &str) -> String {
     format!("{}:{value}", frame::json_string(name))
 }
 

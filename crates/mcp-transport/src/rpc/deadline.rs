@@ -6,27 +6,27 @@ use tokio::time::Instant;
 
 use crate::error::Expiry;
 
-/// The time after `limit`; a limit that overflows the clock is a year.
+/// Returns `start + limit`, or a year after `start` if that overflows the clock.
 pub(crate) fn time_after(start: Instant, limit: Duration) -> Instant {
     start.checked_add(limit).unwrap_or_else(|| start + Duration::from_secs(60 * 60 * 24 * 365))
 }
 
 /// The deadlines of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Deadline {
-    /// When the call expires, without pauses, and its timeout.
+pub(crate) struct CallDeadlines {
+    /// When the call expires, and its timeout. The remaining pause is not included.
     absolute: Option<(Instant, Duration)>,
     /// When the call expires without progress, and its idle timeout.
     idle: Option<(Instant, Duration)>,
     /// Open server requests that belong to the call. While there are any, the idle deadline is paused.
-    open_requests: u32,
-    /// When the first of them arrived.
+    open_server_requests: u32,
+    /// When the first of the open server requests arrived.
     paused_since: Option<Instant>,
     /// How much longer open server requests may pause the absolute deadline.
     max_pause: Duration,
 }
 
-impl Deadline {
+impl CallDeadlines {
     /// Creates the deadlines of a call. The absolute deadline counts from `started_at`, the start of the call for
     /// its caller; the idle deadline counts from `now`, when the request is sent. A duration that overflows the
     /// clock means no deadline.
@@ -35,23 +35,23 @@ impl Deadline {
         now: Instant,
         absolute: Option<Duration>,
         idle: Option<Duration>,
-    ) -> Deadline {
-        let at = |from: Instant, it: Duration| from.checked_add(it).map(|at| (at, it));
-        Deadline {
-            absolute: absolute.and_then(|it| at(started_at, it)),
-            idle: idle.and_then(|it| at(now, it)),
-            open_requests: 0,
+    ) -> CallDeadlines {
+        let deadline = |start: Instant, limit: Duration| start.checked_add(limit).map(|at| (at, limit));
+        CallDeadlines {
+            absolute: absolute.and_then(|limit| deadline(started_at, limit)),
+            idle: idle.and_then(|limit| deadline(now, limit)),
+            open_server_requests: 0,
             paused_since: None,
             max_pause: Duration::ZERO,
         }
     }
 
     /// Lets open server requests pause the absolute deadline, for at most this long in total.
-    pub(crate) fn with_max_pause(self, max_pause: Duration) -> Deadline {
-        Deadline { max_pause, ..self }
+    pub(crate) fn with_max_pause(self, max_pause: Duration) -> CallDeadlines {
+        CallDeadlines { max_pause, ..self }
     }
 
-    /// The absolute deadline. While a server request is open, the remaining pause is added.
+    /// The absolute deadline and its timeout. While a server request is open, the remaining pause is added.
     fn absolute(&self) -> Option<(Instant, Duration)> {
         let (at, limit) = self.absolute?;
         match self.paused_since {
@@ -60,44 +60,46 @@ impl Deadline {
         }
     }
 
-    /// The next time at which the deadlines must be checked.
+    /// The idle deadline and its timeout; `None` while a server request is open.
+    fn idle(&self) -> Option<(Instant, Duration)> {
+        self.idle.filter(|_| self.open_server_requests == 0)
+    }
+
+    /// The time of the earliest deadline.
     pub(crate) fn next(&self) -> Option<Instant> {
-        match (self.absolute(), self.idle.filter(|_| self.open_requests == 0)) {
-            (Some(absolute), Some(idle)) => Some(absolute.0.min(idle.0)),
-            (absolute, idle) => absolute.or(idle).map(|it| it.0),
-        }
+        [self.absolute(), self.idle()].into_iter().flatten().map(|(at, _)| at).min()
     }
 
     /// Restarts the idle deadline.
     pub(crate) fn reset_idle(&mut self, now: Instant) {
-        if let Some((at, idle)) = &mut self.idle {
-            *at = now.checked_add(*idle).unwrap_or(*at);
+        if let Some((at, limit)) = &mut self.idle {
+            *at = now.checked_add(*limit).unwrap_or(*at);
         }
     }
 
-    /// Records an open server request: the server waits for us.
+    /// Records that a server request was opened, which pauses the deadlines.
     pub(crate) fn pause(&mut self, now: Instant) {
-        self.open_requests += 1;
+        self.open_server_requests += 1;
         self.paused_since.get_or_insert(now);
     }
 
-    /// Records that a server request was answered.
+    /// Records that a server request has ended. After the last one, the deadlines continue.
     pub(crate) fn resume(&mut self, now: Instant) {
-        self.open_requests = self.open_requests.saturating_sub(1);
-        if let (0, Some(paused_since)) = (self.open_requests, self.paused_since) {
-            let waited = now.saturating_duration_since(paused_since).min(self.max_pause);
+        self.open_server_requests = self.open_server_requests.saturating_sub(1);
+        if let (0, Some(paused_since)) = (self.open_server_requests, self.paused_since) {
+            let pause = now.saturating_duration_since(paused_since).min(self.max_pause);
             self.paused_since = None;
-            self.max_pause -= waited;
+            self.max_pause -= pause;
             if let Some((at, _)) = &mut self.absolute {
-                *at = at.checked_add(waited).unwrap_or(*at);
+                *at = at.checked_add(pause).unwrap_or(*at);
             }
         }
         self.reset_idle(now);
     }
 
-    /// Returns the deadline that has passed, if any.
-    pub(crate) fn expired(&self, now: Instant) -> Option<Expiry> {
-        match (self.absolute(), self.idle.filter(|_| self.open_requests == 0)) {
+    /// Returns the deadline that has passed, if any. If both have, that is the absolute one.
+    pub(crate) fn expiry(&self, now: Instant) -> Option<Expiry> {
+        match (self.absolute(), self.idle()) {
             (Some((at, limit)), _) if now >= at => Some(Expiry::Absolute(limit)),
             (_, Some((at, limit))) if now >= at => Some(Expiry::Idle(limit)),
             _ => None,
@@ -109,19 +111,22 @@ impl Deadline {
 mod tests {
     use super::*;
 
-    /// Checks the expiry at several moments. All times are in seconds: the absolute deadline, the idle deadline,
-    /// the times of progress.
+    /// Checks the expiry at several moments, for these timeouts and progress at these times. All times are in seconds.
     #[track_caller]
     fn check(absolute: Option<u64>, idle: Option<u64>, progress: &[u64], moments: &[(u64, Option<Expiry>)]) {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
-        let mut deadline =
-            Deadline::new(start, start, absolute.map(Duration::from_secs), idle.map(Duration::from_secs));
+        let mut deadline = CallDeadlines::new(
+            start,
+            start,
+            absolute.map(Duration::from_secs),
+            idle.map(Duration::from_secs),
+        );
         for moment in progress {
             deadline.reset_idle(after(*moment));
         }
         for (moment, want) in moments {
-            assert_eq!(deadline.expired(after(*moment)), *want, "after {moment} s");
+            assert_eq!(deadline.expiry(after(*moment)), *want, "after {moment} s");
         }
     }
 
@@ -145,17 +150,17 @@ mod tests {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
         let (absolute, idle) = (Duration::from_secs(100), Duration::from_secs(3));
-        let mut deadline = Deadline::new(start, start, Some(absolute), Some(idle));
+        let mut deadline = CallDeadlines::new(start, start, Some(absolute), Some(idle));
         deadline.pause(start);
         deadline.pause(after(1));
-        assert_eq!((deadline.expired(after(50)), deadline.next()), (None, Some(after(100))));
+        assert_eq!((deadline.expiry(after(50)), deadline.next()), (None, Some(after(100))));
         deadline.resume(after(50));
-        assert_eq!(deadline.expired(after(60)), None, "another request is still open");
+        assert_eq!(deadline.expiry(after(60)), None, "another request is still open");
         deadline.resume(after(60));
-        assert_eq!((deadline.expired(after(62)), deadline.next()), (None, Some(after(63))));
-        assert_eq!(deadline.expired(after(63)), Some(Expiry::Idle(idle)));
+        assert_eq!((deadline.expiry(after(62)), deadline.next()), (None, Some(after(63))));
+        assert_eq!(deadline.expiry(after(63)), Some(Expiry::Idle(idle)));
         deadline.pause(after(62));
-        assert_eq!(deadline.expired(after(100)), Some(Expiry::Absolute(absolute)));
+        assert_eq!(deadline.expiry(after(100)), Some(Expiry::Absolute(absolute)));
     }
 
     #[test]
@@ -165,18 +170,18 @@ mod tests {
         let limit = Duration::from_secs(60);
         let passed = Some(Expiry::Absolute(limit));
         let mut deadline =
-            Deadline::new(start, start, Some(limit), None).with_max_pause(Duration::from_secs(100));
+            CallDeadlines::new(start, start, Some(limit), None).with_max_pause(Duration::from_secs(100));
         deadline.pause(after(50));
-        assert_eq!((deadline.expired(after(61)), deadline.next()), (None, Some(after(160))));
+        assert_eq!((deadline.expiry(after(61)), deadline.next()), (None, Some(after(160))));
         deadline.pause(after(55));
         deadline.resume(after(70));
-        assert_eq!(deadline.expired(after(90)), None, "another request is still open");
+        assert_eq!(deadline.expiry(after(90)), None, "another request is still open");
         deadline.resume(after(90));
         // The requests were open for 40 seconds.
-        assert_eq!((deadline.expired(after(99)), deadline.next()), (None, Some(after(100))));
-        assert_eq!(deadline.expired(after(100)), passed);
+        assert_eq!((deadline.expiry(after(99)), deadline.next()), (None, Some(after(100))));
+        assert_eq!(deadline.expiry(after(100)), passed);
         deadline.pause(after(99));
-        assert_eq!((deadline.expired(after(159)), deadline.expired(after(160))), (None, passed));
+        assert_eq!((deadline.expiry(after(159)), deadline.expiry(after(160))), (None, passed));
         // The maximum applies to all requests together.
         deadline.resume(after(300));
         deadline.pause(after(301));
@@ -185,6 +190,9 @@ mod tests {
 
     #[test]
     fn overflowing_duration_is_no_deadline() {
-        assert_eq!(Deadline::new(Instant::now(), Instant::now(), Some(Duration::MAX), None).next(), None);
+        assert_eq!(
+            CallDeadlines::new(Instant::now(), Instant::now(), Some(Duration::MAX), None).next(),
+            None
+        );
     }
 }

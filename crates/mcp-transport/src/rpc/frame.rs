@@ -7,10 +7,11 @@ use serde_json::json;
 
 use crate::transport::RequestId;
 
-/// A message in construction. The order is fixed: opening members, parameters, `_meta`.
+/// Writes one message. The parameters are written first, then `_meta`.
 pub struct MessageWriter {
     buffer: Vec<u8>,
-    has_members: bool,
+    /// Whether the object `params` was opened.
+    has_params: bool,
 }
 
 /// The approximate size of a message without parameters, so that the buffer does not have to grow.
@@ -21,7 +22,7 @@ impl MessageWriter {
     pub fn request(id: RequestId, method: &str, size: usize) -> MessageWriter {
         let mut writer = MessageWriter::with_capacity(method, size);
         writer.buffer.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-        writer.json(&id);
+        writer.write_json(&id);
         writer.buffer.extend_from_slice(br#","method":""#);
         writer.with_method(method)
     }
@@ -34,46 +35,47 @@ impl MessageWriter {
     }
 
     fn with_capacity(method: &str, size: usize) -> MessageWriter {
-        MessageWriter { buffer: Vec::with_capacity(ENVELOPE_BYTES + method.len() + size), has_members: false }
+        MessageWriter { buffer: Vec::with_capacity(ENVELOPE_BYTES + method.len() + size), has_params: false }
     }
 
+    /// Writes the method and the quote after it.
     fn with_method(mut self, method: &str) -> MessageWriter {
         self.buffer.extend_from_slice(method.as_bytes());
         self.buffer.push(b'"');
         self
     }
 
-    /// Adds a string parameter.
-    pub fn string_param(&mut self, name: &str, value: &str) {
-        self.key(name);
-        self.json(value);
+    /// Writes a string parameter.
+    pub fn write_string_param(&mut self, name: &str, value: &str) {
+        self.write_key(name);
+        self.write_json(value);
     }
 
-    /// Adds a parameter whose value is JSON.
-    pub fn json_param(&mut self, name: &str, value: &str) {
-        self.key(name);
+    /// Writes a parameter whose value is JSON text.
+    pub fn write_json_param(&mut self, name: &str, value: &str) {
+        self.write_key(name);
         self.buffer.extend_from_slice(value.as_bytes());
     }
 
-    /// Adds parameters as JSON members without braces; may be empty.
-    pub fn members(&mut self, members: &str) {
+    /// Writes parameters that are JSON members without braces; may be empty.
+    pub fn write_params(&mut self, members: &str) {
         if !members.is_empty() {
-            self.separate();
+            self.write_separator();
             self.buffer.extend_from_slice(members.as_bytes());
         }
     }
 
-    /// Adds `_meta` from a progress token and from parts, each of which may be empty.
-    pub fn meta(&mut self, progress_token: Option<RequestId>, parts: &[&str]) {
+    /// Writes `_meta` with a progress token and with parts. A part is JSON members without braces; it may be empty.
+    pub fn write_meta(&mut self, progress_token: Option<RequestId>, parts: &[&str]) {
         if progress_token.is_none() && parts.iter().all(|it| it.is_empty()) {
             return;
         }
-        self.key("_meta");
+        self.write_key("_meta");
         self.buffer.push(b'{');
         let mut separator: &[u8] = b"";
         if let Some(id) = progress_token {
             self.buffer.extend_from_slice(br#""progressToken":"#);
-            self.json(&id);
+            self.write_json(&id);
             separator = b",";
         }
         for part in parts.iter().filter(|it| !it.is_empty()) {
@@ -86,26 +88,28 @@ impl MessageWriter {
 
     /// Returns the complete message.
     pub fn finish(mut self) -> Bytes {
-        self.buffer.extend_from_slice(if self.has_members { b"}}" } else { b"}" });
+        self.buffer.extend_from_slice(if self.has_params { b"}}" } else { b"}" });
         self.buffer.into()
     }
 
-    /// `name` is one of our own and needs no escaping.
-    fn key(&mut self, name: &str) {
-        self.separate();
+    /// Writes the name of a parameter. It is one of our own and needs no escaping.
+    fn write_key(&mut self, name: &str) {
+        self.write_separator();
         self.buffer.push(b'"');
         self.buffer.extend_from_slice(name.as_bytes());
         self.buffer.extend_from_slice(b"\":");
     }
 
-    fn separate(&mut self) {
-        match std::mem::replace(&mut self.has_members, true) {
-            true => self.buffer.push(b','),
-            false => self.buffer.extend_from_slice(br#","params":{"#),
+    /// Opens the object `params`, or writes the comma before a further parameter.
+    fn write_separator(&mut self) {
+        if std::mem::replace(&mut self.has_params, true) {
+            self.buffer.push(b',');
+        } else {
+            self.buffer.extend_from_slice(br#","params":{"#);
         }
     }
 
-    fn json<T: Serialize + ?Sized>(&mut self, value: &T) {
+    fn write_json<T: Serialize + ?Sized>(&mut self, value: &T) {
         serde_json::to_writer(&mut self.buffer, value).expect("numbers and strings are JSON");
     }
 }
@@ -113,26 +117,26 @@ impl MessageWriter {
 /// Builds a request. `params` and `meta` are JSON members without braces; both may be empty.
 pub fn request(id: RequestId, method: &str, params: &str, meta: &str) -> Bytes {
     let mut writer = MessageWriter::request(id, method, params.len() + meta.len());
-    writer.members(params);
-    writer.meta(None, &[meta]);
+    writer.write_params(params);
+    writer.write_meta(None, &[meta]);
     writer.finish()
 }
 
-/// Builds a notification, with the same arguments.
+/// Builds a notification. `params` and `meta` are JSON members without braces; both may be empty.
 pub fn notification(method: &str, params: &str, meta: &str) -> Bytes {
     let mut writer = MessageWriter::notification(method, params.len() + meta.len());
-    writer.members(params);
-    writer.meta(None, &[meta]);
+    writer.write_params(params);
+    writer.write_meta(None, &[meta]);
     writer.finish()
 }
 
-/// The JSON text of a string.
+/// Serializes a string as JSON text.
 pub fn json_string(text: &str) -> String {
     serde_json::to_string(text).expect("a string is JSON")
 }
 
 /// Builds the `notifications/cancelled` for request `id`.
-pub fn cancelled(id: RequestId, reason: &str) -> Bytes {
+pub fn cancel_notification(id: RequestId, reason: &str) -> Bytes {
     notification(Method::Cancelled.as_str(), &format!(r#""requestId":{id},"reason":{}"#, json!(reason)), "")
 }
 
@@ -172,16 +176,16 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"n","params":{"_meta":{"v":2}}}"#,
         );
         let mut writer = MessageWriter::request(7, "tools/call", 0);
-        writer.string_param("name", "a\"b");
-        writer.json_param("arguments", "{}");
-        writer.meta(None, &["", "\"v\":2", ""]);
+        writer.write_string_param("name", "a\"b");
+        writer.write_json_param("arguments", "{}");
+        writer.write_meta(None, &["", "\"v\":2", ""]);
         let frame = writer.finish();
         check(
             &frame,
             r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a\"b","arguments":{},"_meta":{"v":2}}}"#,
         );
         check(
-            &cancelled(7, "it was \"late\""),
+            &cancel_notification(7, "it was \"late\""),
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"it was \"late\""}}"#,
         );
         check(&response("\"x\"", &Ok(RawJson::empty_object())), r#"{"jsonrpc":"2.0","id":"x","result":{}}"#);

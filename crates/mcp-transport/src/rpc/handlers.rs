@@ -32,8 +32,8 @@ pub struct Handlers {
 }
 
 impl Handlers {
-    /// A handler that forwards requests, and no other.
-    pub fn forwarding(raw_requests: Arc<dyn RawRequestHandler>) -> Handlers {
+    /// Handlers with this raw handler only.
+    pub fn with_raw_requests(raw_requests: Arc<dyn RawRequestHandler>) -> Handlers {
         Handlers { raw_requests: Some(raw_requests), ..Handlers::default() }
     }
 
@@ -85,7 +85,7 @@ pub trait Sampling: Send + Sync {
     async fn sample(&self, request: SamplingRequest) -> Result<SamplingResult, RpcError>;
 }
 
-/// Handles `elicitation/create`: asks the user.
+/// Handles `elicitation/create`: asks the user for data.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -119,7 +119,7 @@ pub trait Sampling: Send + Sync {
 pub trait Elicitation: Send + Sync {
     /// The supported modes. A request of another mode is refused before it arrives here.
     fn modes(&self) -> &[ElicitMode];
-    /// Asks the user.
+    /// Asks the user for data and returns the answer. An error is sent to the server unchanged.
     async fn elicit(&self, request: ElicitRequest) -> Result<ElicitResult, RpcError>;
 }
 
@@ -138,14 +138,14 @@ pub trait Listener: Send + Sync {
     async fn on_event(&self, event: ServerEvent);
 }
 
-/// Answers `roots/list` on a connection that several clients share. The answer has no roots, because the clients have
-/// different ones.
+/// Answers `roots/list` on a connection that several clients share: without roots, because the clients have different
+/// ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoRoots {
-    /// Returns an empty list, because roots are declared.
+    /// Returns an empty list. For a session that declares the capability `roots`.
     Empty,
-    /// Refuses the request, because roots are not declared.
+    /// Refuses the request. For a session that does not declare the capability.
     Refused,
 }
 
@@ -194,7 +194,7 @@ pub enum ServerEvent {
         /// The parameters.
         params: Option<RawJson>,
     },
-    /// A description of a message that is invalid or answers no pending request (SK-21).
+    /// A message was received that is invalid or answers no pending request (SK-21). The text describes it.
     ProtocolError(String),
 }
 

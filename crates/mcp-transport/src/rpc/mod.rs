@@ -7,7 +7,7 @@ pub(crate) mod engine;
 pub mod frame;
 pub(crate) mod handlers;
 #[cfg(any(feature = "http", feature = "sse"))]
-pub(crate) mod idle_data;
+pub(crate) mod idle_lines;
 pub(crate) mod notification;
 pub(crate) mod object_members;
 pub(crate) mod outcome;

@@ -22,30 +22,31 @@ pub(crate) fn parse(method: MethodName, params: Option<RawJson>) -> ServerEvent 
             let updated = params.as_ref().and_then(|it| it.read::<Updated>().ok());
             updated.map(|it| ServerEvent::ResourceUpdated { uri: it.uri })
         }
-        Some(Method::LogMessage) => params.as_ref().and_then(log_message).map(ServerEvent::Log),
+        Some(Method::LogMessage) => params.as_ref().and_then(read_log_message).map(ServerEvent::Log),
         _ => None,
     };
     event.unwrap_or_else(|| ServerEvent::Notification { method, params })
 }
 
-/// The event that a notification is for the caller of its call; `None` if it concerns the session only. `dial` redacts
-/// secrets.
+/// Parses a notification that belongs to a call into the event for its caller; `None` if it is for the session only.
+/// `dial` redacts secrets.
 pub(crate) fn event_for_call(
     method: &MethodName,
     frame: &Bytes,
     dial: Option<&dyn Dial>,
 ) -> Option<ServerEvent> {
-    let event = parse(method.clone(), params(&Bytes::copy_from_slice(frame)));
+    let event = parse(method.clone(), read_params(&Bytes::copy_from_slice(frame)));
     if matches!(event, ServerEvent::ResourceUpdated { .. }) || !is_forwarded(&event) {
         return None;
     }
     Some(match dial {
-        Some(dial) => redacted(event, dial),
+        Some(dial) => redact_event(event, dial),
         None => event,
     })
 }
 
-/// Whether the event is passed on, rather than only used by the protocol itself.
+/// Whether the event is passed on to callers and to the notification callback. Other events are only for the session
+/// itself and for its listener.
 pub(crate) fn is_forwarded(event: &ServerEvent) -> bool {
     match event {
         ServerEvent::Log(_) | ServerEvent::ResourceUpdated { .. } => true,
@@ -60,8 +61,8 @@ pub(crate) fn is_forwarded(event: &ServerEvent) -> bool {
     }
 }
 
-/// The event with secrets redacted.
-pub(crate) fn redacted(event: ServerEvent, dial: &dyn Dial) -> ServerEvent {
+/// Redacts secrets in an event.
+pub(crate) fn redact_event(event: ServerEvent, dial: &dyn Dial) -> ServerEvent {
     let redact_json = |json: &RawJson| {
         let redacted = dial.redact_json(json.as_str())?;
         // A foreign `Dial` may return invalid JSON, which is replaced by an empty object.
@@ -70,7 +71,7 @@ pub(crate) fn redacted(event: ServerEvent, dial: &dyn Dial) -> ServerEvent {
     match event {
         ServerEvent::Log(original) => ServerEvent::Log(match redact_json(&original.raw) {
             None => original,
-            Some(raw) => log_message(&raw).unwrap_or(LogMessage {
+            Some(raw) => read_log_message(&raw).unwrap_or(LogMessage {
                 level: original.level,
                 logger: None,
                 data: None,
@@ -82,7 +83,7 @@ pub(crate) fn redacted(event: ServerEvent, dial: &dyn Dial) -> ServerEvent {
             ServerEvent::Notification { method, params }
         }
         ServerEvent::Progress { request, progress } => {
-            ServerEvent::Progress { request, progress: progress.redacted(dial) }
+            ServerEvent::Progress { request, progress: progress.redact(dial) }
         }
         ServerEvent::ProtocolError(description) => ServerEvent::ProtocolError(dial.redact(&description)),
         event @ (ServerEvent::ToolsChanged
@@ -93,7 +94,7 @@ pub(crate) fn redacted(event: ServerEvent, dial: &dyn Dial) -> ServerEvent {
 }
 
 /// Reads the parameters of a log message.
-pub(crate) fn log_message(params: &RawJson) -> Option<LogMessage> {
+pub(crate) fn read_log_message(params: &RawJson) -> Option<LogMessage> {
     #[derive(Deserialize)]
     struct LogMessageJson<'a> {
         #[serde(borrow)]
@@ -113,8 +114,8 @@ pub(crate) fn log_message(params: &RawJson) -> Option<LogMessage> {
     })
 }
 
-/// The parameters of a message.
-pub(crate) fn params(frame: &bytes::Bytes) -> Option<RawJson> {
+/// Reads the parameters of a message without copying them; `None` if it has none.
+pub(crate) fn read_params(frame: &Bytes) -> Option<RawJson> {
     #[derive(Deserialize)]
     struct Message<'a> {
         #[serde(borrow)]

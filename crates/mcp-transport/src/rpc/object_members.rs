@@ -10,13 +10,13 @@ use serde_json::value::RawValue;
 #[derive(serde::Deserialize)]
 pub(crate) struct MemberName<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-/// The members of an object in order.
+/// The members of an object in order, each with its value as JSON text.
 pub(crate) struct ObjectMembers<'a>(pub(crate) Vec<(MemberName<'a>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for ObjectMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMembers<'a>, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
             type Value = Vec<(MemberName<'de>, &'de RawValue)>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,13 +24,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for ObjectMembers<'a> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut res = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    res.push(entry);
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
                 }
-                Ok(res)
+                Ok(members)
             }
         }
-        deserializer.deserialize_map(InOrder).map(ObjectMembers)
+        deserializer.deserialize_map(MembersVisitor).map(ObjectMembers)
     }
 }

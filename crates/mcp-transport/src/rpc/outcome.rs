@@ -11,12 +11,12 @@ use crate::transport::StreamError;
 /// The outcome of a call.
 #[derive(Debug)]
 pub(crate) enum RpcOutcome {
-    /// The server responded. `payload_start` is the offset of the result or error in `frame`.
+    /// The server responded with the message `frame`. `payload_start` is the offset of its result or error.
     Response { frame: Bytes, is_error: bool, payload_start: usize },
     /// The response stream ended without a response.
     StreamFailed(StreamError),
     /// A deadline passed.
     Expired(Expiry),
-    /// The connection ended.
+    /// The connection ended, before or after the request was sent.
     Closed(Arc<Disconnect>),
 }

@@ -1,5 +1,5 @@
-//! Messages over the size limit: the bytes are discarded as they arrive. Only the two ends are kept: one of them
-//! contains the id of the request whose response was lost. Does no I/O.
+//! Messages over the size limit: the bytes are discarded as they arrive. Only the beginning and the end are kept,
+//! because one of them contains the id of the request whose response was lost. Does no I/O.
 
 use bytes::{Bytes, BytesMut};
 
@@ -8,7 +8,7 @@ use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 #[cfg(any(feature = "stdio", feature = "sse"))]
 use crate::transport::RequestId;
 
-/// Number of bytes kept from each end: enough to find the id.
+/// The number of bytes kept from the beginning and from the end: enough to find the id.
 const END_BYTES: usize = 256;
 
 /// A message counts as endless, and ends the connection, if it is longer than this multiple of the limit and
@@ -22,7 +22,7 @@ pub(crate) fn is_endless(len: usize, limit: usize) -> bool {
     len > limit.saturating_mul(ENDLESS_FACTOR).max(MIN_ENDLESS_BYTES)
 }
 
-/// The ends of a discarded message.
+/// The beginning and the end of a discarded message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OversizedMessage {
     /// Its first bytes.
@@ -62,7 +62,7 @@ impl SkippedMessage {
         self.len
     }
 
-    /// Returns the ends that were kept.
+    /// Returns the kept beginning and end.
     pub(crate) fn finish(self) -> OversizedMessage {
         OversizedMessage { head: self.head.freeze(), tail: self.tail.freeze(), len: self.len }
     }
@@ -70,7 +70,7 @@ impl SkippedMessage {
 
 #[cfg(any(feature = "stdio", feature = "sse"))]
 impl OversizedMessage {
-    /// The request that the message responds to. Servers write the id before the result, or last.
+    /// The request that the message responds to, if its id was kept. Servers write the id before the result, or last.
     pub fn response_id(&self) -> Option<RequestId> {
         if let ScannedFrame::Response { id: ResponseId::Number(id), .. } = scan(&self.head) {
             return Some(id);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn response_id_is_read_from_the_ends_only() {
+    fn response_id_is_read_from_the_beginning_or_the_end() {
         check(r#"{"jsonrpc":"2.0","id":7,"result":{"text":""#, r#""}}"#, Some(7));
         check(r#"{"jsonrpc":"2.0","result":{"text":""#, r#""},"id":7}"#, Some(7));
         check(r#"{"result":{"text":""#, r#""},"id":7,"jsonrpc":"2.0"}"#, Some(7));

@@ -19,8 +19,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The same with secrets redacted.
-    pub(crate) fn redacted(self, dial: &dyn Dial) -> Progress {
+    /// Redacts secrets in the message.
+    pub(crate) fn redact(self, dial: &dyn Dial) -> Progress {
         let message = self.message.map(|it| dial.redact(&it));
         Progress { message, ..self }
     }

@@ -2,7 +2,7 @@
 //!
 //! Without a limit, a flood of notifications or noise would keep a CPU core busy. Above the rate the reader
 //! pauses, the buffers fill, and the server blocks in its own write. Invariants: solicited messages cost nothing.
-//! A pause is at most [`MAX_PAUSE`], so a response behind a flood is delayed but arrives. The caller need not read
+//! A pause is at most [`MAX_PAUSE`], so a response behind a flood is delayed but arrives. The transport need not read
 //! the clock while only solicited messages arrive.
 
 use std::time::Duration;
@@ -35,19 +35,19 @@ const MAX_FREE: i64 = 1024;
 /// The rate limiter of one connection.
 #[derive(Debug)]
 pub(crate) struct RateLimiter {
-    /// When the bucket is full again.
-    refilled_at: Instant,
-    /// Unsolicited messages since the clock was last read; negative while free messages remain.
-    charged: i64,
+    /// The time at which the bucket is full, if nothing more is charged.
+    full_at: Instant,
+    /// Unsolicited messages that are not yet charged to the bucket; negative while free messages remain.
+    uncharged: i64,
 }
 
 impl RateLimiter {
     /// A full bucket at `now`.
     pub(crate) fn new(now: Instant) -> RateLimiter {
-        RateLimiter { refilled_at: now, charged: 0 }
+        RateLimiter { full_at: now, uncharged: 0 }
     }
 
-    /// Records a frame of this size.
+    /// Records a frame of this class with this number of bytes.
     pub(crate) fn record(&mut self, class: MessageClass, bytes: usize) {
         match class {
             MessageClass::Solicited => self.credit(1),
@@ -58,31 +58,31 @@ impl RateLimiter {
     /// Records this number of solicited messages.
     pub(crate) fn credit(&mut self, messages: u64) {
         let free = FREE_PER_RESPONSE.saturating_mul(i64::try_from(messages).unwrap_or(i64::MAX));
-        self.charged = self.charged.saturating_sub(free).max(-MAX_FREE);
+        self.uncharged = self.uncharged.saturating_sub(free).max(-MAX_FREE);
     }
 
     /// Records this number of unsolicited messages with this total size.
     pub(crate) fn charge(&mut self, messages: usize, bytes: usize) {
         let weight = messages.saturating_add(bytes / BYTES_PER_MESSAGE);
-        self.charged = self.charged.saturating_add(i64::try_from(weight).unwrap_or(i64::MAX));
+        self.uncharged = self.uncharged.saturating_add(i64::try_from(weight).unwrap_or(i64::MAX));
     }
 
-    /// Whether [`RateLimiter::pause_until`] must be called.
-    pub(crate) fn is_charged(&self) -> bool {
-        self.charged > 0
+    /// Whether unsolicited messages are not yet charged, so that [`RateLimiter::pause_until`] must be called.
+    pub(crate) fn has_uncharged(&self) -> bool {
+        self.uncharged > 0
     }
 
-    /// Returns the time until which the reader must pause, if any.
+    /// Charges the recorded messages. Returns the time until which the reader must pause, if any.
     pub(crate) fn pause_until(&mut self, now: Instant) -> Option<Instant> {
-        // The debt is capped at the longest pause.
-        let unsolicited = u32::try_from(std::mem::take(&mut self.charged).max(0)).unwrap_or(u32::MAX);
-        let spent = self
-            .refilled_at
+        let messages = u32::try_from(std::mem::take(&mut self.uncharged).max(0)).unwrap_or(u32::MAX);
+        let used = self
+            .full_at
             .saturating_duration_since(now)
-            .saturating_add(COST_PER_MESSAGE.saturating_mul(unsolicited));
-        let spent = spent.min(BURST + MAX_PAUSE);
-        self.refilled_at = now + spent;
-        let pause = spent.saturating_sub(BURST);
+            .saturating_add(COST_PER_MESSAGE.saturating_mul(messages))
+            // The debt is capped at the longest pause.
+            .min(BURST + MAX_PAUSE);
+        self.full_at = now + used;
+        let pause = used.saturating_sub(BURST);
         (pause >= MIN_PAUSE).then(|| now + pause)
     }
 }
@@ -91,18 +91,18 @@ impl RateLimiter {
 mod tests {
     use super::*;
 
-    /// Each row is a read, given in milliseconds after the end of the previous pause: `8000` is a number of small
-    /// unsolicited messages, `+3` of solicited ones, `3*65536` of unsolicited ones of that size. The result lists the
-    /// pause after each read.
+    /// Each row is a read: the milliseconds since the end of the previous pause, and the messages. `8000` is a number
+    /// of unsolicited messages without bytes, `+3` of solicited ones, `3*65536` of unsolicited ones of that size.
+    /// `want` lists the milliseconds of the pause after each read, or `-`.
     #[track_caller]
     fn check(reads: &[(u64, &str)], want: &str) {
         let mut now = Instant::now();
         let mut rate_limiter = RateLimiter::new(now);
         let mut got = Vec::new();
-        for (after, what) in reads {
+        for (after, messages) in reads {
             now += Duration::from_millis(*after);
-            for what in what.split_whitespace() {
-                match (what.strip_prefix('+'), what.split_once('*')) {
+            for message in messages.split_whitespace() {
+                match (message.strip_prefix('+'), message.split_once('*')) {
                     (Some(solicited), _) => {
                         (0..solicited.parse().unwrap())
                             .for_each(|_| rate_limiter.record(MessageClass::Solicited, 1 << 20));
@@ -112,10 +112,12 @@ mod tests {
                         (0..count.parse().unwrap())
                             .for_each(|_| rate_limiter.record(MessageClass::Unsolicited(1), bytes));
                     }
-                    (None, None) => rate_limiter.record(MessageClass::Unsolicited(what.parse().unwrap()), 0),
+                    (None, None) => {
+                        rate_limiter.record(MessageClass::Unsolicited(message.parse().unwrap()), 0)
+                    }
                 }
             }
-            let until = if rate_limiter.is_charged() { rate_limiter.pause_until(now) } else { None };
+            let until = if rate_limiter.has_uncharged() { rate_limiter.pause_until(now) } else { None };
             got.push(until.map_or("-".to_owned(), |it| (it - now).as_millis().to_string()));
             now = until.unwrap_or(now);
         }

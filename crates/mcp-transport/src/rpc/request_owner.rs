@@ -1,10 +1,9 @@
-//! Finds the owner of a server request or notification: the caller whose call it belongs to. Reads no clock: the
-//! current time is an argument.
+//! Finds the owner of a server request or notification: the caller whose call it belongs to.
 //!
 //! On a transport with a response stream for each request the stream identifies the call. On a shared stream the
 //! owner is known only while all calls belong to one caller: those in flight, and those that were cancelled or
-//! timed out while the server may still work on them. A request that is sent to the wrong caller would show it
-//! another client's data, so an ambiguous request has no owner.
+//! timed out while the server may still work on them. The wrong caller would receive another client's data, so an
+//! ambiguous request has no owner.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,19 +14,20 @@ use crate::rpc::caller::{Caller, CallerId};
 use crate::rpc::outcome::RpcOutcome;
 use crate::transport::{RequestId, StreamError};
 
-/// How long the server may still work on a cancelled call, unless a late response shows that it does not.
+/// How long a cancelled call counts, because the server may still work on it. A late response ends this time.
 const CANCELLED_RETENTION: Duration = Duration::from_secs(15 * 60);
 
-/// How long a message on the notification stream may be delayed behind the response on another stream.
+/// How long a call counts after its response, because a message that the server sent before the response may still
+/// arrive on the notification stream.
 const RESPONSE_RETENTION: Duration = Duration::from_secs(30);
 
 /// Maximum number of cancelled calls that are remembered individually.
 const MAX_CANCELLED: usize = 256;
 
-/// The owner of a call, as far as its sender knows it.
+/// The owner of a call: it receives the server requests that belong to the call.
 #[derive(Debug, Clone, Default)]
-pub(crate) enum OwnerHint {
-    /// No owner: an internal request of the session, for which the server must not send requests.
+pub(crate) enum CallOwner {
+    /// None: this is an internal request of the session, for which the server must not send requests.
     #[default]
     None,
     /// The session.
@@ -38,47 +38,47 @@ pub(crate) enum OwnerHint {
 
 /// The owner of a message from the server.
 #[derive(Debug, Clone)]
-pub(crate) enum RequestOwner {
-    /// The session: no caller's call can have caused it.
+pub(crate) enum MessageOwner {
+    /// The session: the message belongs to no caller's call.
     Session,
     /// This caller.
     Caller(Arc<Caller>),
-    /// One of several callers; it is not known which.
+    /// One of several owners; it is not known which.
     Ambiguous,
-    /// A call that has ended.
+    /// A caller whose calls have all ended.
     Finished,
 }
 
-impl RequestOwner {
+impl MessageOwner {
     /// The caller, if there is one.
     pub(crate) fn caller(&self) -> Option<&Arc<Caller>> {
         match self {
-            RequestOwner::Caller(caller) => Some(caller),
-            RequestOwner::Session | RequestOwner::Ambiguous | RequestOwner::Finished => None,
+            MessageOwner::Caller(caller) => Some(caller),
+            MessageOwner::Session | MessageOwner::Ambiguous | MessageOwner::Finished => None,
         }
     }
 }
 
-impl OwnerHint {
+impl CallOwner {
     /// How long open server requests may pause the caller's deadline.
     pub(crate) fn max_deadline_pause(&self) -> Duration {
         match self {
-            OwnerHint::Caller(caller) => caller.max_deadline_pause,
-            OwnerHint::None | OwnerHint::Session => Duration::ZERO,
+            CallOwner::Caller(caller) => caller.max_deadline_pause,
+            CallOwner::None | CallOwner::Session => Duration::ZERO,
         }
     }
 
-    /// The owner as a key; `None` for an internal request.
+    /// The owner as a comparable key; `None` for an internal request.
     fn key(&self) -> Option<OwnerKey> {
         match self {
-            OwnerHint::None => None,
-            OwnerHint::Session => Some(OwnerKey::Session),
-            OwnerHint::Caller(caller) => Some(OwnerKey::CallerId(caller.id)),
+            CallOwner::None => None,
+            CallOwner::Session => Some(OwnerKey::Session),
+            CallOwner::Caller(caller) => Some(OwnerKey::CallerId(caller.id)),
         }
     }
 }
 
-/// A possible owner of a server request.
+/// A [`CallOwner`] that can be compared and copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum OwnerKey {
     Session,
@@ -97,50 +97,60 @@ pub(crate) enum StreamOrdering {
 /// Calls that ended recently, as far as the server may still send requests for them.
 #[derive(Debug, Default)]
 pub(crate) struct RecentCalls {
-    /// Cancelled calls, each with its owner and until when it counts.
-    cancelled: Vec<(RequestId, OwnerKey, Instant)>,
-    /// Until when calls may be missing here, because more than `MAX_CANCELLED` were cancelled.
+    cancelled: Vec<CancelledCall>,
+    /// The time until which `cancelled` may be incomplete, because more than [`MAX_CANCELLED`] calls were cancelled.
     overflow_until: Option<Instant>,
-    /// The caller of the last response, and until when it counts.
+    /// The caller that received the last response, and the time until which it counts.
     last_response: Option<(CallerId, Instant)>,
-    /// Until when the last response of another caller counts. Before that time the owner is ambiguous.
-    earlier_response_until: Option<Instant>,
+    /// The time until which the last response of another caller counts. Until then the owner is ambiguous on an
+    /// unordered stream.
+    other_response_until: Option<Instant>,
+}
+
+/// A cancelled call that the server may still work on until a time.
+#[derive(Debug)]
+struct CancelledCall {
+    id: RequestId,
+    owner: OwnerKey,
+    until: Instant,
 }
 
 impl RecentCalls {
     /// Records a cancelled call.
-    pub(crate) fn record_cancelled(&mut self, id: RequestId, hint: &OwnerHint, now: Instant) {
-        let Some(key) = hint.key() else { return };
+    pub(crate) fn record_cancelled(&mut self, id: RequestId, owner: &CallOwner, now: Instant) {
+        let Some(owner) = owner.key() else { return };
         let until = now + CANCELLED_RETENTION;
-        self.cancelled.retain(|it| it.2 > now);
+        self.cancelled.retain(|call| call.until > now);
         if self.cancelled.len() >= MAX_CANCELLED {
             self.overflow_until = Some(until);
             return;
         }
-        self.cancelled.push((id, key, until));
+        self.cancelled.push(CancelledCall { id, owner, until });
     }
 
     /// Records a response for a caller's call.
-    pub(crate) fn record_response(&mut self, owner: CallerId, now: Instant) {
-        if let Some((_, until)) = self.last_response.filter(|it| it.0 != owner) {
-            self.earlier_response_until = Some(until);
+    pub(crate) fn record_response(&mut self, caller: CallerId, now: Instant) {
+        if let Some((last_caller, until)) = self.last_response
+            && last_caller != caller
+        {
+            self.other_response_until = Some(until);
         }
-        self.last_response = Some((owner, now + RESPONSE_RETENTION));
+        self.last_response = Some((caller, now + RESPONSE_RETENTION));
     }
 
     /// Records the outcome of a call.
-    pub(crate) fn record_outcome(&mut self, id: RequestId, hint: &OwnerHint, outcome: &RpcOutcome) {
+    pub(crate) fn record_outcome(&mut self, id: RequestId, owner: &CallOwner, outcome: &RpcOutcome) {
         match outcome {
             RpcOutcome::Response { .. } | RpcOutcome::StreamFailed(StreamError::TooLarge(_)) => {
-                if let OwnerHint::Caller(caller) = hint {
+                if let CallOwner::Caller(caller) = owner {
                     self.record_response(caller.id, Instant::now());
                 }
             }
-            // The server may still work on it.
+            // The server may still work on the call.
             RpcOutcome::StreamFailed(StreamError::Lost(_)) | RpcOutcome::Expired(_) => {
-                self.record_cancelled(id, hint, Instant::now());
+                self.record_cancelled(id, owner, Instant::now());
             }
-            // The server does not work on it, or the connection has ended.
+            // The server does not work on the call, or the connection has ended.
             RpcOutcome::StreamFailed(
                 StreamError::NotExecuted(_) | StreamError::Unreachable(_) | StreamError::Refused(_),
             )
@@ -150,44 +160,45 @@ impl RecentCalls {
 
     /// Records a late response: the server no longer works on the call.
     pub(crate) fn record_late_response(&mut self, id: RequestId) {
-        self.cancelled.retain(|it| it.0 != id);
+        self.cancelled.retain(|call| call.id != id);
     }
 
-    /// The owner of a message on a shared stream, given the owners of the calls in flight, the latest last.
+    /// Finds the owner of a message on a shared stream. `in_flight` are the owners of the calls in flight, the latest
+    /// call last. Of several callers with the same id, the latest is returned.
     pub(crate) fn owner<'a>(
         &self,
-        in_flight: impl Iterator<Item = &'a OwnerHint>,
+        in_flight: impl Iterator<Item = &'a CallOwner>,
         ordering: StreamOrdering,
         now: Instant,
-    ) -> RequestOwner {
-        let counts = |until: Instant| until > now;
+    ) -> MessageOwner {
+        let is_pending = |until: Instant| until > now;
         let is_unordered = ordering == StreamOrdering::Unordered;
-        if self.overflow_until.is_some_and(counts)
-            || is_unordered && self.earlier_response_until.is_some_and(counts)
+        if self.overflow_until.is_some_and(is_pending)
+            || is_unordered && self.other_response_until.is_some_and(is_pending)
         {
-            return RequestOwner::Ambiguous;
+            return MessageOwner::Ambiguous;
         }
         let mut key = None;
-        let mut latest = None;
-        for hint in in_flight {
-            let Some(next) = hint.key() else { continue };
-            if key.is_some_and(|it| it != next) {
-                return RequestOwner::Ambiguous;
+        let mut latest_in_flight = None;
+        for owner in in_flight {
+            let Some(owner_key) = owner.key() else { continue };
+            if key.is_some_and(|it| it != owner_key) {
+                return MessageOwner::Ambiguous;
             }
-            (key, latest) = (Some(next), Some(hint));
+            (key, latest_in_flight) = (Some(owner_key), Some(owner));
         }
-        let cancelled = self.cancelled.iter().filter(|it| counts(it.2)).map(|it| it.1);
-        let last_response = self.last_response.filter(|it| is_unordered && counts(it.1));
-        for recent in cancelled.chain(last_response.map(|it| OwnerKey::CallerId(it.0))) {
-            if key.is_some_and(|it| it != recent) {
-                return RequestOwner::Ambiguous;
+        let cancelled = self.cancelled.iter().filter(|call| is_pending(call.until)).map(|call| call.owner);
+        let last_response = self.last_response.filter(|(_, until)| is_unordered && is_pending(*until));
+        for recent_key in cancelled.chain(last_response.map(|(caller, _)| OwnerKey::CallerId(caller))) {
+            if key.is_some_and(|it| it != recent_key) {
+                return MessageOwner::Ambiguous;
             }
-            key = Some(recent);
+            key = Some(recent_key);
         }
-        match (latest, key) {
-            (Some(OwnerHint::Caller(caller)), _) => RequestOwner::Caller(Arc::clone(caller)),
-            (None, Some(OwnerKey::CallerId(_))) => RequestOwner::Finished,
-            (Some(OwnerHint::None | OwnerHint::Session) | None, _) => RequestOwner::Session,
+        match (latest_in_flight, key) {
+            (Some(CallOwner::Caller(caller)), _) => MessageOwner::Caller(Arc::clone(caller)),
+            (None, Some(OwnerKey::CallerId(_))) => MessageOwner::Finished,
+            (Some(CallOwner::None | CallOwner::Session) | None, _) => MessageOwner::Session,
         }
     }
 }
@@ -199,20 +210,20 @@ mod tests {
     use super::*;
     use crate::rpc::handlers::Handlers;
 
-    /// Calls start (`+a1`: caller `a`, number 1; `+-2`: the session; `+.3`: internal), get a response (`=1`), are
-    /// cancelled (`x1`) or get a late response (`~1`); time passes (`7s`); the owner is looked up on an ordered stream
-    /// (`?`) or an unordered one (`|`).
+    /// Runs steps and checks the owners that were found. A call starts (`+a1`: caller `a`, number 1; `+-2`: the
+    /// session; `+.3`: internal), gets a response (`=1`), is cancelled (`x1`), or gets a late response (`~1`). Time
+    /// passes (`7s`). An owner is looked up on an ordered stream (`?`) or an unordered one (`|`).
     #[track_caller]
     fn check(steps: &str, want: &str) {
         let owners: HashMap<char, CallerId> = "abc".chars().map(|it| (it, CallerId::unique())).collect();
-        let hint = |it: char| match it {
-            '.' => OwnerHint::None,
-            '-' => OwnerHint::Session,
-            it => OwnerHint::Caller(Arc::new(Caller::new(owners[&it], Handlers::default()))),
+        let owner = |name: char| match name {
+            '.' => CallOwner::None,
+            '-' => CallOwner::Session,
+            name => CallOwner::Caller(Arc::new(Caller::new(owners[&name], Handlers::default()))),
         };
         let mut now = Instant::now();
         let mut recent = RecentCalls::default();
-        let mut in_flight: Vec<(RequestId, OwnerHint)> = Vec::new();
+        let mut in_flight: Vec<(RequestId, CallOwner)> = Vec::new();
         let mut owners_found = Vec::new();
         for step in steps.split_whitespace() {
             if let Some(seconds) = step.strip_suffix('s') {
@@ -222,15 +233,15 @@ mod tests {
             let number = step[1..].trim_start_matches(|it: char| !it.is_ascii_digit()).parse().unwrap_or(0);
             let at = in_flight.iter().position(|it| it.0 == number);
             match step.as_bytes()[0] {
-                b'+' => in_flight.push((number, hint(step.chars().nth(1).unwrap()))),
+                b'+' => in_flight.push((number, owner(step.chars().nth(1).unwrap()))),
                 b'=' => {
-                    if let (_, OwnerHint::Caller(caller)) = in_flight.remove(at.unwrap()) {
+                    if let (_, CallOwner::Caller(caller)) = in_flight.remove(at.unwrap()) {
                         recent.record_response(caller.id, now);
                     }
                 }
                 b'x' => {
-                    let (id, hint) = in_flight.remove(at.unwrap());
-                    recent.record_cancelled(id, &hint, now);
+                    let (id, owner) = in_flight.remove(at.unwrap());
+                    recent.record_cancelled(id, &owner, now);
                 }
                 b'~' => recent.record_late_response(number),
                 lookup => {
@@ -238,10 +249,10 @@ mod tests {
                         if lookup == b'?' { StreamOrdering::Ordered } else { StreamOrdering::Unordered };
                     let name = |it: CallerId| *owners.iter().find(|(_, other)| **other == it).unwrap().0;
                     owners_found.push(match recent.owner(in_flight.iter().map(|it| &it.1), ordering, now) {
-                        RequestOwner::Session => "session".to_owned(),
-                        RequestOwner::Caller(caller) => name(caller.id).to_string(),
-                        RequestOwner::Ambiguous => "several".to_owned(),
-                        RequestOwner::Finished => "over".to_owned(),
+                        MessageOwner::Session => "session".to_owned(),
+                        MessageOwner::Caller(caller) => name(caller.id).to_string(),
+                        MessageOwner::Ambiguous => "several".to_owned(),
+                        MessageOwner::Finished => "over".to_owned(),
                     });
                 }
             }
@@ -275,31 +286,30 @@ mod tests {
         check("+a1 =1 +b2 =2 +b3 =3 20s +b4 =4 11s | +b5 | +a6 |", "over b several");
     }
 
-    /// Each stateless client is a new caller.
     #[test]
-    fn many_responses_do_not_affect_an_ordered_stream() {
-        let (now, owner) = (Instant::now(), CallerId::unique());
-        let hint = OwnerHint::Caller(Arc::new(Caller::new(owner, Handlers::default())));
+    fn responses_of_many_callers_do_not_affect_an_ordered_stream() {
+        let now = Instant::now();
+        let owner = CallOwner::Caller(Arc::new(Caller::new(CallerId::unique(), Handlers::default())));
         let mut recent = RecentCalls::default();
         (0..1000).for_each(|_| recent.record_response(CallerId::unique(), now));
-        let owner_at = |ordering, now| recent.owner([&hint].into_iter(), ordering, now);
-        assert!(matches!(owner_at(StreamOrdering::Ordered, now), RequestOwner::Caller(_)));
-        assert!(matches!(owner_at(StreamOrdering::Unordered, now), RequestOwner::Ambiguous));
+        let owner_at = |ordering, now| recent.owner([&owner].into_iter(), ordering, now);
+        assert!(matches!(owner_at(StreamOrdering::Ordered, now), MessageOwner::Caller(_)));
+        assert!(matches!(owner_at(StreamOrdering::Unordered, now), MessageOwner::Ambiguous));
         assert!(matches!(
             owner_at(StreamOrdering::Unordered, now + RESPONSE_RETENTION),
-            RequestOwner::Caller(_)
+            MessageOwner::Caller(_)
         ));
     }
 
     #[test]
     fn too_many_cancelled_calls_make_the_owner_ambiguous() {
-        let (now, owner) = (Instant::now(), CallerId::unique());
-        let hint = OwnerHint::Caller(Arc::new(Caller::new(owner, Handlers::default())));
+        let now = Instant::now();
+        let owner = CallOwner::Caller(Arc::new(Caller::new(CallerId::unique(), Handlers::default())));
         let mut recent = RecentCalls::default();
-        (0..1000).for_each(|id| recent.record_cancelled(id, &hint, now));
+        (0..1000).for_each(|id| recent.record_cancelled(id, &owner, now));
         assert_eq!(recent.cancelled.len(), MAX_CANCELLED);
-        let owner_at = |it: &RecentCalls, now| it.owner([&hint].into_iter(), StreamOrdering::Ordered, now);
-        assert!(matches!(owner_at(&recent, now), RequestOwner::Ambiguous));
-        assert!(matches!(owner_at(&recent, now + CANCELLED_RETENTION), RequestOwner::Caller(_)));
+        let owner_at = |it: &RecentCalls, now| it.owner([&owner].into_iter(), StreamOrdering::Ordered, now);
+        assert!(matches!(owner_at(&recent, now), MessageOwner::Ambiguous));
+        assert!(matches!(owner_at(&recent, now + CANCELLED_RETENTION), MessageOwner::Caller(_)));
     }
 }

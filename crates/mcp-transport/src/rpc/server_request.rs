@@ -42,9 +42,20 @@ pub struct SamplingResult {
 }
 
 impl SamplingResult {
-    /// A response of the role `assistant`. `content` is a content block or an array of them.
+    /// A result of the role `assistant`. `content` is a content block or an array of them.
     pub fn new(content: RawJson, model: impl Into<String>) -> SamplingResult {
         SamplingResult { role: "assistant".to_owned(), content, model: model.into(), stop_reason: None }
+    }
+
+    /// A complete text that `model` generated.
+    pub fn text(model: impl Into<String>, text: &str) -> SamplingResult {
+        let block = serde_json::json!({"type": "text", "text": text});
+        SamplingResult {
+            role: "assistant".to_owned(),
+            content: RawJson::from_value(&block).expect("its keys are strings"),
+            model: model.into(),
+            stop_reason: Some("endTurn".to_owned()),
+        }
     }
 }
 
@@ -88,12 +99,12 @@ pub enum ElicitMode {
     Url,
 }
 
-/// The user's decision.
+/// The answer to an elicitation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ElicitResult {
-    /// Accepted: with the values of a form, an object that the handler has checked against the schema; for a
-    /// page, `None`.
+    /// Accepted. Contains the values of a form, an object that the handler has checked against the schema; `None` for
+    /// a page.
     Accept(Option<RawJson>),
     /// Declined.
     Decline,
@@ -119,20 +130,8 @@ impl Root {
     }
 }
 
-impl SamplingResult {
-    /// A complete text by `model`.
-    pub fn text(model: impl Into<String>, text: &str) -> SamplingResult {
-        let block = serde_json::json!({"type": "text", "text": text});
-        SamplingResult {
-            role: "assistant".to_owned(),
-            content: RawJson::from_value(&block).expect("its keys are strings"),
-            model: model.into(),
-            stop_reason: Some("endTurn".to_owned()),
-        }
-    }
-}
-
 impl SamplingRequest {
+    /// Parses the parameters.
     pub(crate) fn read(raw: RawJson) -> Result<SamplingRequest, RpcError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -154,7 +153,7 @@ impl SamplingRequest {
         struct Hint {
             name: Option<String>,
         }
-        let json: SamplingParamsJson<'_> = raw.read().map_err(|it| invalid(&it))?;
+        let json: SamplingParamsJson<'_> = raw.read().map_err(|it| invalid_params(&it))?;
         let hints = json.model_preferences.and_then(|it| it.hints).unwrap_or_default();
         Ok(SamplingRequest {
             hints: hints.into_iter().filter_map(|it| it.name).collect(),
@@ -169,6 +168,7 @@ impl SamplingRequest {
 }
 
 impl ElicitRequest {
+    /// Parses the parameters.
     pub(crate) fn read(raw: RawJson) -> Result<ElicitRequest, RpcError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -180,13 +180,13 @@ impl ElicitRequest {
             url: Option<String>,
             elicitation_id: Option<String>,
         }
-        let json: ElicitParamsJson<'_> = raw.read().map_err(|it| invalid(&it))?;
+        let json: ElicitParamsJson<'_> = raw.read().map_err(|it| invalid_params(&it))?;
         let params = match (json.mode.as_deref(), json.requested_schema, json.url) {
             (None | Some("form"), Some(schema), _) => ElicitParams::Form { schema: RawJson::copy_of(schema) },
             (Some("url"), _, Some(url)) => ElicitParams::Url { url, id: json.elicitation_id },
             (mode, _, _) => {
                 let mode = mode.unwrap_or("form");
-                return Err(invalid(&format!("these are not parameters of the mode `{mode}`")));
+                return Err(invalid_params(&format!("these are not parameters of the mode `{mode}`")));
             }
         };
         Ok(ElicitRequest { message: json.message, params, raw: raw.clone() })
@@ -202,6 +202,7 @@ impl ElicitRequest {
 }
 
 impl ElicitResult {
+    /// The result for the server.
     pub(crate) fn to_json(&self) -> RawJson {
         #[derive(Serialize)]
         struct ElicitResultJson<'a> {
@@ -218,7 +219,7 @@ impl ElicitResult {
     }
 }
 
-fn invalid(what: &dyn std::fmt::Display) -> RpcError {
+fn invalid_params(what: &dyn std::fmt::Display) -> RpcError {
     RpcError::new(code::INVALID_PARAMS, format!("the parameters cannot be read: {what}"))
 }
 

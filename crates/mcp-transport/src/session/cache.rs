@@ -24,37 +24,35 @@ const MAX_RESOURCE_BYTES: usize = 8 << 20;
 /// The cached results of one session.
 #[derive(Default)]
 pub(crate) struct ResultCache {
-    pub(crate) tools: CachedList<Tool>,
-    pub(crate) prompts: CachedList<Prompt>,
-    pub(crate) resources: CachedList<Resource>,
-    pub(crate) templates: CachedList<ResourceTemplate>,
+    pub(crate) tools: ListCache<Tool>,
+    pub(crate) prompts: ListCache<Prompt>,
+    pub(crate) resources: ListCache<Resource>,
+    pub(crate) templates: ListCache<ResourceTemplate>,
     pub(crate) read_results: Arc<ResourceCache>,
 }
 
-/// A cached list.
-pub(crate) struct CachedList<T>(Mutex<Option<CachedListing<T>>>);
+/// The cache of one list.
+pub(crate) struct ListCache<T>(Mutex<Option<CachedList<T>>>);
 
-struct CachedListing<T> {
-    listing: ListResult<T>,
+struct CachedList<T> {
+    list: ListResult<T>,
     expires_at: Instant,
-    /// The number of announced changes when it was requested.
+    /// The number of announced changes when the list was requested.
     change_count: u64,
 }
 
-impl<T> Default for CachedList<T> {
-    fn default() -> CachedList<T> {
-        CachedList(Mutex::new(None))
+impl<T> Default for ListCache<T> {
+    fn default() -> ListCache<T> {
+        ListCache(Mutex::new(None))
     }
 }
 
-impl<T: Clone> CachedList<T> {
-    /// Returns the list if it has not expired and no further change was announced.
+impl<T: Clone> ListCache<T> {
+    /// Returns the list if it has not expired and the number of announced changes is still `change_count`.
     pub(crate) fn get(&self, change_count: u64, now: Instant) -> Option<ListResult<T>> {
-        let mut entry = self.0.lock();
-        if entry.as_ref().is_some_and(|it| it.change_count != change_count || now >= it.expires_at) {
-            *entry = None;
-        }
-        entry.as_ref().map(|it| it.listing.clone())
+        let mut cached = self.0.lock();
+        cached.take_if(|cached| cached.change_count != change_count || now >= cached.expires_at);
+        cached.as_ref().map(|cached| cached.list.clone())
     }
 
     /// Removes the list.
@@ -62,15 +60,16 @@ impl<T: Clone> CachedList<T> {
         *self.0.lock() = None;
     }
 
-    /// Stores a list that was requested after `change_count` changes, until `expires_at`.
-    pub(crate) fn insert(&self, listing: &ListResult<T>, change_count: u64, expires_at: Option<Instant>) {
+    /// Stores a list that was requested after `change_count` changes, until `expires_at`. Without an expiry, the cache
+    /// is cleared.
+    pub(crate) fn insert(&self, list: &ListResult<T>, change_count: u64, expires_at: Option<Instant>) {
         *self.0.lock() =
-            expires_at.map(|expires_at| CachedListing { listing: listing.clone(), expires_at, change_count });
+            expires_at.map(|expires_at| CachedList { list: list.clone(), expires_at, change_count });
     }
 }
 
-/// The expiry of a result received at `now`; `None` if it must not be cached.
-pub(crate) fn expiry(freshness: Freshness, now: Instant) -> Option<Instant> {
+/// The time at which a result received at `now` expires; `None` if it must not be cached.
+pub(crate) fn expires_at(freshness: Freshness, now: Instant) -> Option<Instant> {
     let ttl = freshness.ttl.min(MAX_TTL);
     (!ttl.is_zero()).then(|| now + ttl)
 }
@@ -81,24 +80,33 @@ pub(crate) struct ResourceCache(Mutex<ResourceTable>);
 
 #[derive(Default)]
 struct ResourceTable {
+    /// The cached resources by URI.
     resources: HashMap<String, CachedResource>,
+    /// The total size of the resources.
     bytes: usize,
-    /// Counts changes, so that a result requested before a change is not cached after it.
-    generation: u64,
+    /// The number of announced changes of single resources.
+    update_count: u64,
+}
+
+/// The numbers of announced changes when a resource was requested. A later change invalidates its content.
+#[derive(Clone, Copy)]
+pub(crate) struct ResourceVersion {
+    update_count: u64,
+    list_change_count: u64,
 }
 
 struct CachedResource {
     result: ResourceResult,
     expires_at: Instant,
-    /// The number of announced changes of the resource list.
-    change_count: u64,
+    /// The number of announced changes of the resource list when the resource was requested.
+    list_change_count: u64,
 }
 
 impl ResourceCache {
     /// Removes a resource that has changed.
     pub(crate) fn remove_changed(&self, uri: &str) {
         let mut table = self.0.lock();
-        table.generation += 1;
+        table.update_count += 1;
         table.remove(uri);
     }
 
@@ -106,45 +114,38 @@ impl ResourceCache {
     pub(crate) fn get(&self, uri: &str, changes: ListChangeCounts, now: Instant) -> Option<ResourceResult> {
         let mut table = self.0.lock();
         let cached = table.resources.get(uri)?;
-        if cached.change_count == changes.resources && now < cached.expires_at {
+        if cached.list_change_count == changes.resources && now < cached.expires_at {
             return Some(cached.result.clone());
         }
         table.remove(uri);
         None
     }
 
-    /// The number of changes so far; read it before requesting a resource.
-    pub(crate) fn generation(&self) -> u64 {
-        self.0.lock().generation
+    /// The current version. Call it before a resource is requested.
+    pub(crate) fn version(&self, changes: ListChangeCounts) -> ResourceVersion {
+        ResourceVersion { update_count: self.0.lock().update_count, list_change_count: changes.resources }
     }
 
-    /// Stores a resource unless something has changed since `generation`.
-    pub(crate) fn insert(
-        &self,
-        uri: &str,
-        result: &ResourceResult,
-        requested_at: (u64, ListChangeCounts),
-        now: Instant,
-    ) {
-        let (generation, changes) = requested_at;
-        let Some(expires_at) = expiry(result.freshness, now) else { return };
+    /// Stores a resource that was requested at `version`, unless any resource has changed since.
+    pub(crate) fn insert(&self, uri: &str, result: &ResourceResult, version: ResourceVersion, now: Instant) {
+        let Some(expires_at) = expires_at(result.freshness, now) else { return };
         let size = result.raw.as_bytes().len();
         let mut table = self.0.lock();
-        if table.generation != generation || size > MAX_RESOURCE_BYTES {
+        if table.update_count != version.update_count || size > MAX_RESOURCE_BYTES {
             return;
         }
         table.remove(uri);
-        table.resources.retain(|_, it| now < it.expires_at);
+        table.resources.retain(|_, cached| now < cached.expires_at);
         table.bytes = table.resources.values().map(|it| it.result.raw.as_bytes().len()).sum();
         while table.resources.len() >= MAX_RESOURCES || table.bytes + size > MAX_RESOURCE_BYTES {
-            // Evict the entry that expires first.
-            let oldest =
-                table.resources.iter().min_by_key(|(_, it)| it.expires_at).map(|(uri, _)| uri.clone());
-            let Some(oldest) = oldest else { break };
-            table.remove(&oldest);
+            let first = table.resources.iter().min_by_key(|(_, cached)| cached.expires_at);
+            let Some((first_to_expire, _)) = first else { break };
+            let first_to_expire = first_to_expire.clone();
+            table.remove(&first_to_expire);
         }
         table.bytes += size;
-        let resource = CachedResource { result: result.clone(), expires_at, change_count: changes.resources };
+        let list_change_count = version.list_change_count;
+        let resource = CachedResource { result: result.clone(), expires_at, list_change_count };
         table.resources.insert(uri.to_owned(), resource);
     }
 }
@@ -162,7 +163,8 @@ mod tests {
     use super::*;
     use mcp_host_model::{RawJson, read_resource_result};
 
-    fn read(ttl: u64, size: usize) -> ResourceResult {
+    /// A result with a text of this size, valid for `ttl` milliseconds.
+    fn read_result(ttl: u64, size: usize) -> ResourceResult {
         let text = "x".repeat(size);
         let json = format!(r#"{{"contents":[{{"uri":"a:b","text":"{text}"}}],"ttlMs":{ttl}}}"#);
         read_resource_result(&RawJson::parse(json.into()).unwrap()).unwrap()
@@ -171,66 +173,65 @@ mod tests {
     #[test]
     fn list_is_cached_until_it_expires_or_changes() {
         let now = Instant::now();
-        let slot = CachedList::<u8>::default();
-        let listing = ListResult { items: vec![1], rejected: Vec::new(), freshness: Freshness::default() };
-        slot.insert(&listing, 3, None);
-        assert_eq!(slot.get(3, now), None, "no time was given");
+        let cache = ListCache::<u8>::default();
+        let list = ListResult { items: vec![1], rejected: Vec::new(), freshness: Freshness::default() };
+        cache.insert(&list, 3, None);
+        assert_eq!(cache.get(3, now), None, "no time was given");
         let second = Duration::from_secs(1);
         let mut freshness = Freshness::default();
         freshness.ttl = second;
-        slot.insert(&listing, 3, expiry(freshness, now));
-        assert!(slot.get(3, now + second / 2).is_some());
-        assert_eq!(slot.get(3, now + second), None);
-        slot.insert(&listing, 3, expiry(freshness, now));
-        assert_eq!(slot.get(4, now), None, "it has changed");
-        assert_eq!(slot.get(3, now), None, "and stays removed");
+        cache.insert(&list, 3, expires_at(freshness, now));
+        assert!(cache.get(3, now + second / 2).is_some());
+        assert_eq!(cache.get(3, now + second), None);
+        cache.insert(&list, 3, expires_at(freshness, now));
+        assert_eq!(cache.get(4, now), None, "it has changed");
+        assert_eq!(cache.get(3, now), None, "and stays removed");
         let mut unlimited = Freshness::default();
         unlimited.ttl = Duration::MAX;
-        assert_eq!(expiry(unlimited, now), Some(now + MAX_TTL));
+        assert_eq!(expires_at(unlimited, now), Some(now + MAX_TTL));
     }
 
     #[test]
     fn resource_is_cached_until_it_changes() {
         let now = Instant::now();
         let changes = ListChangeCounts::default();
-        let reads = Arc::new(ResourceCache::default());
-        let put = |uri: &str, ttl, size| {
-            reads.insert(uri, &read(ttl, size), (reads.generation(), changes), now);
+        let cache = ResourceCache::default();
+        let insert = |uri: &str, ttl, size| {
+            cache.insert(uri, &read_result(ttl, size), cache.version(changes), now);
         };
-        let has = |uri: &str, changes| reads.get(uri, changes, now).is_some();
-        put("a:1", 1000, 1);
-        put("a:2", 0, 1);
+        let has = |uri: &str, changes| cache.get(uri, changes, now).is_some();
+        insert("a:1", 1000, 1);
+        insert("a:2", 0, 1);
         assert_eq!((has("a:1", changes), has("a:2", changes)), (true, false));
-        reads.remove_changed("a:1");
+        cache.remove_changed("a:1");
         assert!(!has("a:1", changes));
-        let generation = reads.generation();
-        reads.remove_changed("a:9");
-        reads.insert("a:1", &read(1000, 1), (generation, changes), now);
+        let version = cache.version(changes);
+        cache.remove_changed("a:9");
+        cache.insert("a:1", &read_result(1000, 1), version, now);
         assert!(!has("a:1", changes), "it may have been read before the change");
-        put("a:1", 1000, 1);
+        insert("a:1", 1000, 1);
         assert!(!has("a:1", ListChangeCounts { resources: 1, ..changes }));
     }
 
     #[test]
     fn resource_cache_is_bounded_in_number_and_bytes() {
         let now = Instant::now();
-        let reads = ResourceCache::default();
-        let put = |uri: String, ttl, size| {
-            reads.insert(&uri, &read(ttl, size), (0, ListChangeCounts::default()), now)
-        };
+        let cache = ResourceCache::default();
+        let version = cache.version(ListChangeCounts::default());
+        let insert = |uri: String, ttl, size| cache.insert(&uri, &read_result(ttl, size), version, now);
         for number in 0..2 * MAX_RESOURCES {
-            put(format!("a:{number}"), 1000 + number as u64, 10);
+            insert(format!("a:{number}"), 1000 + number as u64, 10);
         }
-        assert_eq!(reads.0.lock().resources.len(), MAX_RESOURCES);
+        assert_eq!(cache.0.lock().resources.len(), MAX_RESOURCES);
         assert!(
-            reads.get("a:127", ListChangeCounts::default(), now).is_some(),
+            cache.get("a:127", ListChangeCounts::default(), now).is_some(),
             "the entry that expires last stays"
         );
         for number in 0..20 {
-            put(format!("b:{number}"), 1000, 1 << 20);
+            insert(format!("b:{number}"), 1000, 1 << 20);
         }
-        put("c:1".to_owned(), 1000, MAX_RESOURCE_BYTES);
-        let table = reads.0.lock();
+        insert("c:1".to_owned(), 1000, MAX_RESOURCE_BYTES);
+        let table = cache.0.lock();
         assert!(table.bytes <= MAX_RESOURCE_BYTES);
         assert_eq!(
             table.bytes,

@@ -13,8 +13,8 @@ use crate::session::cache::ResultCache;
 use crate::session::connection::SessionParts;
 use crate::session::handshake::{self, HandshakeConnection, OpenedConnection};
 use crate::session::incoming::request_responder::RequestResponder;
-use crate::session::list_changes::ListChangeSupport;
-use crate::session::negotiated::Negotiated;
+use crate::session::list_changes::ListSet;
+use crate::session::negotiated::NegotiatedSession;
 use crate::session::options::SessionOptions;
 use crate::session::session_state::SessionState;
 use crate::session::state::Session;
@@ -32,7 +32,7 @@ impl Drop for ConnectingGuard<'_> {
 impl Session {
     /// Starts or contacts the server and does the handshake of its era, within `options.limits.startup`. A
     /// server of both eras that started slowly is started a second time, with the same limit, so that its era
-    /// does not depend on the time of its start. A failure leaves no process and no connection behind.
+    /// does not depend on how fast it starts. A failure leaves no process and no connection behind.
     /// Cancel-safe: dropping the future releases everything.
     pub async fn connect(dial: Arc<dyn Dial>, options: SessionOptions) -> Result<Session, ConnectError> {
         options.state.send_replace(SessionState::Connecting);
@@ -51,7 +51,7 @@ impl Session {
                 connection.open_notification_stream(&negotiated);
                 let limits = ArcSwap::from_pointee(options.limits.clone());
                 let level = options.log_level;
-                connection.restore(&negotiated, level, options.limits.request, Epoch(0));
+                connection.send_settings(&negotiated, level, options.limits.request, Epoch(0));
                 Ok(Session {
                     connection,
                     dial,
@@ -63,7 +63,7 @@ impl Session {
                     start_deadline,
                     responder,
                     cache,
-                    suspicions: watch::Sender::new(0),
+                    suspected_outages: watch::Sender::new(0),
                     reopening: tokio::sync::Mutex::new(None),
                 })
             }
@@ -91,7 +91,7 @@ impl Session {
         let (connection, options) = (&self.connection, &self.options);
         let handshake = HandshakeConnection { dial: self.dial.as_ref(), connection, options, epoch: next };
         let negotiated = match handshake::reopen(handshake).await {
-            Ok(negotiated) => Arc::new(Negotiated { era_reason: self.era_reason(), ..negotiated }),
+            Ok(negotiated) => Arc::new(NegotiatedSession { era_reason: self.era_reason(), ..negotiated }),
             Err(error) => {
                 let error = Arc::new(error);
                 *last_failure = Some((Instant::now(), Arc::clone(&error)));
@@ -101,9 +101,9 @@ impl Session {
         self.negotiated.store(Arc::clone(&negotiated));
         self.epoch.store(next.0, Ordering::Release);
         let level = *self.log_level.lock();
-        self.connection.restore(&negotiated, level, self.options.limits.request, next);
+        self.connection.send_settings(&negotiated, level, self.options.limits.request, next);
         // A server that lost the session may have been replaced or updated.
-        self.connection.changes.send_modify(|it| it.add(ListChangeSupport::ALL));
+        self.connection.list_changes.send_modify(|counts| counts.count_lists(ListSet::ALL));
         Ok(())
     }
 }

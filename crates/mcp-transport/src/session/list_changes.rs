@@ -14,34 +14,34 @@ pub struct ListChangeCounts {
     pub resources: u64,
 }
 
-/// The lists whose changes a server announces.
+/// A set of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ListChangeSupport {
+pub(crate) struct ListSet {
     pub(crate) tools: bool,
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
 }
 
-impl ListChangeSupport {
+impl ListSet {
     /// All lists.
-    pub(crate) const ALL: ListChangeSupport =
-        ListChangeSupport { tools: true, prompts: true, resources: true };
+    pub(crate) const ALL: ListSet = ListSet { tools: true, prompts: true, resources: true };
 
+    /// Whether the set has any list.
     pub(crate) fn any(self) -> bool {
         self.tools || self.prompts || self.resources
     }
 }
 
 impl ListChangeCounts {
-    /// Counts a change of these lists.
-    pub(crate) fn add(&mut self, changed: ListChangeSupport) {
+    /// Counts a change of each of these lists.
+    pub(crate) fn count_lists(&mut self, changed: ListSet) {
         self.tools += u64::from(changed.tools);
         self.prompts += u64::from(changed.prompts);
         self.resources += u64::from(changed.resources);
     }
 
-    /// Counts the change that an event announces. Returns false if it announces none.
-    pub(crate) fn count(&mut self, event: &ServerEvent) -> bool {
+    /// Counts the list change that an event announces. Returns false if the event announces none.
+    pub(crate) fn count_event(&mut self, event: &ServerEvent) -> bool {
         match event {
             ServerEvent::ToolsChanged => self.tools += 1,
             ServerEvent::PromptsChanged => self.prompts += 1,

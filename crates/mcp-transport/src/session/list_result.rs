@@ -22,6 +22,6 @@ impl<T> ListResult<T> {
 
     /// An empty list.
     pub fn empty() -> ListResult<T> {
-        ListResult { items: Vec::new(), rejected: Vec::new(), freshness: Freshness::default() }
+        ListResult::new(Vec::new())
     }
 }

@@ -33,8 +33,8 @@ pub struct SessionOptions {
     pub on_notification: Option<OnSessionNotification>,
     /// The minimum level of log messages; `None` leaves it to the server.
     pub log_level: Option<LogLevel>,
-    /// The era of this server on the last connection ([`Session::era`](crate::session::Session::era)). It is tried
-    /// first and saves the probe. If it fails, all eras are tried. Only used with [`Eras::Both`].
+    /// The era that this server spoke on its last connection ([`Session::era`](crate::session::Session::era)). It is
+    /// tried first. If it fails, all eras are tried. Only used with [`Eras::Both`].
     pub known_era: Option<Era>,
     /// Receives the state; subscribe before connecting to see every change.
     pub state: watch::Sender<SessionState>,
@@ -101,11 +101,11 @@ pub struct CallOptions {
     /// Requests a task of a server of 2025-11-25 that supports them, as a tool with
     /// [`TaskSupport::Required`](mcp_host_model::TaskSupport) demands.
     pub task: Option<TaskRequest>,
-    /// Who calls, and what is passed on between the caller and the server.
+    /// The caller, and what is passed on between the caller and the server.
     pub context: CallContext,
 }
 
-/// The context of a call: who calls, and what is passed on between the caller and the server.
+/// The context of a call: the caller, and what is passed on between the caller and the server.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct CallContext {
@@ -125,7 +125,7 @@ pub struct CallContext {
 }
 
 impl CallContext {
-    /// How much longer than its timeout a call may take, because the caller's own handlers work.
+    /// The maximum time by which the caller's handlers may extend the timeout of a call, in total.
     pub fn max_deadline_pause(&self) -> Duration {
         self.caller.as_ref().map_or(Duration::ZERO, |caller| caller.max_deadline_pause)
     }
@@ -137,7 +137,8 @@ impl CallOptions {
         CallOptions { timeout: Some(timeout), ..CallOptions::default() }
     }
 
-    /// These options for a call that returns a parsed result, whose input handlers provide.
+    /// These options with [`InputHandling::ByHandlers`]. A call that returns a parsed result cannot return a request
+    /// for input.
     pub(crate) fn with_handled_input(mut self) -> CallOptions {
         self.context.input = InputHandling::ByHandlers;
         self
@@ -170,6 +171,6 @@ pub enum RetryPolicy {
     /// Never: a lost response is an error.
     #[default]
     Never,
-    /// Once: running the call twice is as good as running it once.
+    /// Once. Only for a call that may run twice without harm.
     Once,
 }

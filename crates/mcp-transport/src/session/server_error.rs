@@ -5,14 +5,14 @@ use serde::Deserialize;
 
 use crate::transport::Dial;
 
-/// Reads the JSON-RPC error at the start of `payload`.
+/// Reads the JSON-RPC error at the start of `payload`. An error that cannot be read becomes an internal error.
 pub(crate) fn read_error(payload: &[u8]) -> RpcError {
     RpcError::deserialize(&mut serde_json::Deserializer::from_slice(payload))
         .unwrap_or_else(|_| RpcError::new(code::INTERNAL_ERROR, "an error that cannot be read"))
 }
 
-/// A server's error with secrets redacted. Error data that contains a secret is removed.
-pub(crate) fn redacted_error(error: RpcError, dial: &dyn Dial) -> RpcError {
+/// Redacts secrets in a server's error. Error data that contains a secret is removed.
+pub(crate) fn redact_error(error: RpcError, dial: &dyn Dial) -> RpcError {
     let data = error.data.filter(|it| dial.redact(it.as_str()) == it.as_str());
     RpcError { code: error.code, message: dial.redact(&error.message), data }
 }

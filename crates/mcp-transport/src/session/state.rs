@@ -1,4 +1,4 @@
-//! A session, its state, and what is known about it.
+//! The session type: its fields, and its methods that send nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,10 +13,10 @@ use tokio::time::Instant;
 use crate::error::ConnectError;
 use crate::error::disconnect::Disconnect;
 use crate::session::cache::ResultCache;
-use crate::session::connection::Connection;
+use crate::session::connection::SessionConnection;
 use crate::session::incoming::request_responder::RequestResponder;
 use crate::session::list_changes::ListChangeCounts;
-use crate::session::negotiated::Negotiated;
+use crate::session::negotiated::NegotiatedSession;
 use crate::session::negotiated::era_reason::EraReason;
 use crate::session::negotiated::server::ServerInfo;
 use crate::session::options::SessionOptions;
@@ -39,20 +39,24 @@ use crate::transport::{Dial, Epoch};
 ///   calls wait.
 /// - **End:** [`Session::close`] ends it gracefully, dropping it at once. Both end the processes that it started.
 pub struct Session {
-    pub(super) connection: Connection,
+    pub(super) connection: SessionConnection,
     pub(super) dial: Arc<dyn Dial>,
     pub(super) options: SessionOptions,
+    /// The number of times that the session was reopened; see [`Epoch`].
     pub(super) epoch: AtomicU32,
-    pub(super) negotiated: ArcSwap<Negotiated>,
+    pub(super) negotiated: ArcSwap<NegotiatedSession>,
+    /// The deadline of the start, which includes the first lists.
     pub(super) start_deadline: Instant,
+    /// The current limits; `options.limits` are those of the start.
     pub(super) limits: ArcSwap<Limits>,
     /// The minimum level of log messages.
     pub(super) log_level: Mutex<Option<LogLevel>>,
     pub(super) responder: Arc<RequestResponder>,
     pub(super) cache: ResultCache,
-    /// The number of failures that suggest an outage.
-    pub(super) suspicions: watch::Sender<u64>,
-    /// The last failure and its time. Callers that waited for the same attempt return it instead of trying again.
+    /// The number of requests that failed because the server may be down.
+    pub(super) suspected_outages: watch::Sender<u64>,
+    /// Locked while the session is reopened. Has the time and the error of the last failure, so that callers that
+    /// waited for a failed attempt do not try again.
     pub(super) reopening: tokio::sync::Mutex<Option<(Instant, Arc<ConnectError>)>>,
 }
 
@@ -60,9 +64,10 @@ pub struct Session {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SessionCounters {
-    /// The number of bytes that were not protocol.
+    /// The number of received bytes that were not JSON-RPC.
     pub noise_bytes: u64,
-    /// The number of messages that were dropped because the server sent too many.
+    /// The number of dropped messages: notifications of a server that sent too many, and responses to a server that did
+    /// not read.
     pub dropped_messages: u64,
 }
 
@@ -77,7 +82,7 @@ impl Session {
         self.negotiated().version
     }
 
-    /// The era of that version.
+    /// The era of the negotiated version.
     pub fn era(&self) -> Era {
         self.version().era()
     }
@@ -87,8 +92,8 @@ impl Session {
         self.negotiated().era_reason
     }
 
-    /// When the start, with the first lists, has to be done: `limits.startup` after its beginning, or after the second
-    /// beginning if the server had to be started again.
+    /// The deadline of the start, which includes the first lists: `limits.startup` after the start began. If the server
+    /// had to be started a second time, it counts from then.
     pub fn start_deadline(&self) -> Instant {
         self.start_deadline
     }
@@ -100,20 +105,20 @@ impl Session {
 
     /// A receiver for the numbers of list changes that the server has announced.
     pub fn list_changes(&self) -> watch::Receiver<ListChangeCounts> {
-        self.connection.changes.subscribe()
+        self.connection.list_changes.subscribe()
     }
 
     /// A receiver for the method of the first sampling, elicitation or roots request that the server has sent on this
     /// connection. Requests in the results of a modern server do not count, because each belongs to a call.
     pub fn first_server_request(&self) -> watch::Receiver<Option<Method>> {
-        self.connection.first_request.subscribe()
+        self.connection.first_server_request.subscribe()
     }
 
     /// A receiver for the number of requests that failed because the server may be down
     /// ([`CallError::suggests_outage`](crate::CallError::suggests_outage)). Over HTTP the session does not end then,
     /// because the next request may succeed.
-    pub fn suspicions(&self) -> watch::Receiver<u64> {
-        self.suspicions.subscribe()
+    pub fn suspected_outages(&self) -> watch::Receiver<u64> {
+        self.suspected_outages.subscribe()
     }
 
     /// Replaces the limits for requests, idle time and lists, from the next request on. Limits that the transport
@@ -127,36 +132,38 @@ impl Session {
         self.connection.disconnected().await
     }
 
-    /// Closes the connection and returns when the server has ended or was cut off, at the latest when `grace`
+    /// Closes the connection and returns when the server has ended or was ended by force, at the latest when `grace`
     /// has passed. Calls in flight end with [`CallError::Closed`](crate::CallError::Closed).
     ///
     /// The server may end by itself within three quarters of `grace`, or all but 500 ms if that is longer.
-    /// The rest is for ending it by force. A zero `grace` cuts it off at once. At most an hour is used. Of
-    /// several calls at once, the earliest end applies. Dropping the future leaves the shutdown running; a
-    /// transport that ignores it then ends with the session.
+    /// The rest is for ending it by force. A zero `grace` ends it by force at once. A `grace` of more than an hour
+    /// counts as an hour. Of several concurrent calls, the earliest deadline counts. Dropping the future does not stop
+    /// the shutdown, but a transport that ignores it ends only when the session is dropped.
     pub async fn close(&self, grace: Duration) -> Arc<Disconnect> {
         self.connection.close(grace).await
     }
 
-    /// What the server sent in vain so far.
+    /// The counters of the session since its start.
     pub fn counters(&self) -> SessionCounters {
-        let (noise_bytes, dropped_messages) = self.connection.engine.counters();
-        SessionCounters { noise_bytes, dropped_messages }
+        let engine = &self.connection.engine;
+        SessionCounters { noise_bytes: engine.noise_bytes(), dropped_messages: engine.dropped_messages() }
     }
 
-    /// The guard must not be held across an `.await`: many `arc_swap` guards at once slow down readers.
-    pub(crate) fn negotiated(&self) -> Guard<Arc<Negotiated>> {
+    /// The current result of the handshake. The guard must not be held across an `.await`: many `arc_swap` guards at
+    /// once slow down readers.
+    pub(crate) fn negotiated(&self) -> Guard<Arc<NegotiatedSession>> {
         self.negotiated.load()
     }
 
-    /// This guard must not be held across an `.await` either.
+    /// The current limits. The guard must not be held across an `.await`, like that of `negotiated`.
     pub(crate) fn limits(&self) -> Guard<Arc<Limits>> {
         self.limits.load()
     }
 
-    pub(crate) fn change_negotiated(&self, change: impl Fn(&mut Negotiated)) {
+    /// Applies a change to the result of the handshake. `change` may run several times.
+    pub(crate) fn update_negotiated(&self, change: impl Fn(&mut NegotiatedSession)) {
         self.negotiated.rcu(|it| {
-            let mut changed = Negotiated::clone(it);
+            let mut changed = NegotiatedSession::clone(it);
             change(&mut changed);
             changed
         });

@@ -164,7 +164,7 @@ async fn drive(
                 for entry in batch.drain(..) {
                     if let Some(id) = send_queue.push(entry) {
                         let error = StreamError::Refused(RequestError::InputNotRead);
-                        connection.inbound.stream_failed(id, error);
+                        connection.inbound.fail_stream(id, error);
                     }
                 }
             }
@@ -199,13 +199,13 @@ fn deliver(
         Event::TooLarge(oversize) => {
             // Its bytes are counted already.
             rate_limiter.charge(1, 0);
-            connection.inbound.noise(oversize.len);
+            connection.inbound.record_noise(oversize.len);
             // Its call fails now instead of at its deadline.
             if let Some(id) = oversize.response_id() {
                 send_queue.mark_answered(id);
                 connection
                     .inbound
-                    .stream_failed(id, StreamError::TooLarge(connection.endpoint.max_message_bytes));
+                    .fail_stream(id, StreamError::TooLarge(connection.endpoint.max_message_bytes));
             }
         }
         // The endpoint does not change.

@@ -56,7 +56,7 @@ pub(super) async fn post_message(
         return PostResult { head, session_lost: None };
     };
     match (head.id, error) {
-        (Some(id), error) => connection.inbound.stream_failed(id, error),
+        (Some(id), error) => connection.inbound.fail_stream(id, error),
         (None, StreamError::Unreachable(error) | StreamError::Refused(error) | StreamError::Lost(error)) => {
             tracing::debug!(method = head.method_name(), "a message was not accepted: {error}");
         }

@@ -15,7 +15,7 @@ use crate::error::request_error::RequestError;
 use crate::net::event_stream::{Event, EventStreamParser};
 use crate::net::http1::net_failure;
 use crate::net::{Client, HttpEndpoint, RequestParts, RequestTarget, Response, error_body, headers};
-use crate::rpc::idle_data::{IdleData, idle_data_message};
+use crate::rpc::idle_lines::{IdleLineCounter, idle_lines_message};
 use crate::rpc::rate_limiter::RateLimiter;
 
 /// Maximum silence timeout. A longer one might overflow the clock.
@@ -34,7 +34,7 @@ pub(super) struct SseStream {
     /// When something was last read, or the last pause ended.
     last_read: Instant,
     pub(super) rate_limiter: RateLimiter,
-    idle_data: IdleData,
+    idle_lines: IdleLineCounter,
     /// Reading is paused until this time.
     paused_until: Option<Instant>,
 }
@@ -126,7 +126,7 @@ impl SseStream {
             limits,
             last_read: now,
             rate_limiter: RateLimiter::new(now),
-            idle_data: IdleData::new(now),
+            idle_lines: IdleLineCounter::new(now),
             paused_until: None,
         }
     }
@@ -145,7 +145,7 @@ impl SseStream {
 
     /// Reads more of the stream, after a pause if the rate limit requires one. Comments count as activity. Cancel-safe.
     pub(super) async fn read(&mut self) -> Result<(), SseStreamEnd> {
-        if self.rate_limiter.is_charged() {
+        if self.rate_limiter.has_uncharged() {
             self.paused_until = self.rate_limiter.pause_until(Instant::now()).or(self.paused_until);
         }
         if let Some(until) = self.paused_until {
@@ -166,14 +166,14 @@ impl SseStream {
             Ok(Ok(Some(chunk))) => chunk,
         };
         self.last_read = Instant::now();
-        let SseStream { parser, events, idle_data, .. } = self;
+        let SseStream { parser, events, idle_lines, .. } = self;
         parser.feed(chunk, |event| {
-            idle_data.reset();
+            idle_lines.reset();
             events.push_back(event);
         });
         let overhead = parser.take_overhead();
         self.rate_limiter.charge(overhead, 0);
-        if overhead > 0 && idle_data.record(overhead, self.last_read) {
+        if overhead > 0 && idle_lines.record(overhead, self.last_read) {
             return Err(SseStreamEnd::Flooded);
         }
         match parser.endless_bytes() {
@@ -200,7 +200,7 @@ impl SseStreamEnd {
             SseStreamEnd::Endless(len) => {
                 format!("the stream contains an event that does not end ({len} bytes so far)")
             }
-            SseStreamEnd::Flooded => idle_data_message(),
+            SseStreamEnd::Flooded => idle_lines_message(),
         }
     }
 }

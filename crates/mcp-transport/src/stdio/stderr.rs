@@ -114,7 +114,7 @@ impl<S: AsyncRead + Unpin> StderrReader<S> {
                 self.rate_limiter.charge(0, count);
             }
             self.rate_limiter.credit(self.response_count.swap(0, Ordering::Relaxed));
-            if self.rate_limiter.is_charged()
+            if self.rate_limiter.has_uncharged()
                 && let Some(until) = self.rate_limiter.pause_until(Instant::now())
             {
                 tokio::time::sleep_until(until).await;

@@ -99,7 +99,7 @@ impl<S: StdoutSource> StdoutReader<S> {
             if let Some(reason) = self.read_and_deliver().await {
                 return reason;
             }
-            if self.rate_limiter.is_charged() {
+            if self.rate_limiter.has_uncharged() {
                 self.paused_until = self.rate_limiter.pause_until(Instant::now());
             }
         }
@@ -212,10 +212,10 @@ impl<S: StdoutSource> StdoutReader<S> {
                 let OversizedMessage { head, tail: _, len } = &oversize;
                 self.record_noise(head);
                 self.noise_bytes += (len - head.len()) as u64;
-                self.inbound.noise(len - head.len());
+                self.inbound.record_noise(len - head.len());
                 // The call ends now instead of at its deadline.
                 if let Some(id) = oversize.response_id() {
-                    self.inbound.stream_failed(id, StreamError::TooLarge(self.lines.limit()));
+                    self.inbound.fail_stream(id, StreamError::TooLarge(self.lines.limit()));
                 }
             }
         }
@@ -226,7 +226,7 @@ impl<S: StdoutSource> StdoutReader<S> {
     fn record_noise(&mut self, bytes: &[u8]) {
         self.noise_bytes += bytes.len() as u64;
         self.rate_limiter.charge(1, bytes.len());
-        self.inbound.noise(bytes.len());
+        self.inbound.record_noise(bytes.len());
         self.noise_sample.get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(bytes), 120));
     }
 }
@@ -294,17 +294,17 @@ mod tests {
             MessageClass::Unsolicited(1)
         }
 
-        fn awaits(&self, _: RequestId) -> bool {
+        fn is_pending(&self, _: RequestId) -> bool {
             true
         }
 
-        fn stream_failed(&self, _: RequestId, _: StreamError) {}
+        fn fail_stream(&self, _: RequestId, _: StreamError) {}
 
-        fn noise(&self, _: usize) {
+        fn record_noise(&self, _: usize) {
             self.unsolicited.fetch_add(1, Ordering::Relaxed);
         }
 
-        fn closing(&self) {}
+        fn end_calls(&self) {}
     }
 
     const RESPONSE: &[u8] = b"{\"result\":1}\n";
@@ -460,7 +460,7 @@ mod tests {
         while counts.unsolicited() < 400_000 {
             assert!(reader.read_and_deliver().await.is_none());
             assert!(
-                !reader.rate_limiter.is_charged()
+                !reader.rate_limiter.has_uncharged()
                     || reader.rate_limiter.pause_until(Instant::now()).is_none()
             );
         }

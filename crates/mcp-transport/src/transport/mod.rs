@@ -51,7 +51,7 @@ pub fn force_time(grace: Duration) -> Duration {
 ///   line replaces line breaks in a body by blanks.
 /// - **Receiving:** each complete frame is passed to [`FrameSink::deliver`] in the order of its stream, with
 ///   that stream. Bytes that are not a frame are skipped; they end nothing. The sink counts them if they are
-///   delivered; a transport that recognizes them itself counts them with [`FrameSink::noise`]. Over lines, a
+///   delivered; a transport that recognizes them itself counts them with [`FrameSink::record_noise`]. Over lines, a
 ///   frame is a line that begins with `{` or `[`; the rest of a line at the end of the stream is not a frame.
 /// - **Bounds:** a frame has at most [`Limits::message_bytes`](mcp_host_model::Limits); the transport
 ///   discards a larger one as it arrives, or ends the connection. The link has no limits: the dial gets those
@@ -59,12 +59,12 @@ pub fn force_time(grace: Duration) -> Duration {
 ///   of the message: a transport slows its reader down when a server sends many unsolicited messages, so that
 ///   one server cannot occupy a processor.
 /// - **Errors:** a failure of the whole connection ends `run` with a [`Disconnect`], which ends every call. A response
-///   stream that ends without a response is reported with [`FrameSink::stream_failed`], which ends its call
+///   stream that ends without a response is reported with [`FrameSink::fail_stream`], which ends its call
 ///   only. A pipe has one stream and reports none.
 /// - **End:** when [`ShutdownSignal::requested`] resolves, the transport closes the connection, also while it
 ///   connects or sends, and returns. Until that deadline it may close gracefully, after it by force; soon
 ///   after it, its future is dropped. Messages that are not sent by then may be lost; their calls end with
-///   the connection. If each call has an HTTP exchange of its own, it calls [`FrameSink::closing`] first, so
+///   the connection. If each call has an HTTP exchange of its own, it calls [`FrameSink::end_calls`] first, so
 ///   that the calls drop these. When the queue ends (`None`), it returns too.
 /// - **Cancellation:** dropping the future of `run` at any point releases everything that the transport
 ///   holds, processes and tasks included.
@@ -163,13 +163,13 @@ pub trait FrameSink: Send + Sync {
     /// Takes one complete frame. A transport whose server cannot flood it may ignore the result.
     fn deliver(&self, stream: StreamId, frame: Bytes) -> MessageClass;
     /// Whether request `id` still waits for its response.
-    fn awaits(&self, id: RequestId) -> bool;
+    fn is_pending(&self, id: RequestId) -> bool;
     /// The response stream of request `id` ended without a response.
-    fn stream_failed(&self, id: RequestId, error: StreamError);
+    fn fail_stream(&self, id: RequestId, error: StreamError);
     /// Bytes arrived that are not a frame.
-    fn noise(&self, bytes: usize);
+    fn record_noise(&self, bytes: usize);
     /// The transport delivers nothing more, although closing the connection may take a while. Ends the calls.
-    fn closing(&self);
+    fn end_calls(&self);
 }
 
 /// Whether a frame was expected; decides whether it counts against the rate limit.

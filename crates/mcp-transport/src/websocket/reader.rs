@@ -84,7 +84,7 @@ impl<'a> WebSocketReader<'a> {
                 Some(Err(error)) => return self.end_for_error(&error),
                 None => return ReadEnd { reason: DisconnectReason::PeerClosed, close_code: None },
             }
-            if self.rate_limiter.is_charged() {
+            if self.rate_limiter.has_uncharged() {
                 self.paused_until = self.rate_limiter.pause_until(Instant::now());
             }
             // One read may contain many small messages.
@@ -111,7 +111,7 @@ impl<'a> WebSocketReader<'a> {
     fn record_noise(&mut self, bytes: &[u8]) {
         self.noise_bytes += bytes.len() as u64;
         self.rate_limiter.charge(1, bytes.len());
-        self.sink.noise(bytes.len());
+        self.sink.record_noise(bytes.len());
         let beginning = &bytes[..bytes.len().min(4096)];
         self.noise_sample
             .get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(beginning), 120));

@@ -35,7 +35,7 @@ fn raw(text: &str) -> RawJson {
 }
 
 fn named_handler(name: &'static str, takes: u64) -> Handlers {
-    Handlers::forwarding(Arc::new(NamedHandler(name, Duration::from_secs(takes))))
+    Handlers::with_raw_requests(Arc::new(NamedHandler(name, Duration::from_secs(takes))))
 }
 
 fn question(id: &str) -> Value {

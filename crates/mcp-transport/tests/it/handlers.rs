@@ -226,7 +226,7 @@ async fn handled_requests_are_advertised_in_both_eras() {
     let server = opened(Vec::new);
     let session = server.connect(with(handlers.clone())).await;
     assert_eq!(server.first("initialize")["params"]["capabilities"], want);
-    session.roots_changed();
+    session.notify_roots_changed();
     settle().await;
     assert!(server.summary().ends_with("notifications/roots/list_changed"), "{}", server.summary());
 

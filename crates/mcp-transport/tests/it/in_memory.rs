@@ -53,7 +53,7 @@ async fn run(peer: Peer, link: Link) -> Disconnect {
                 Reply::SendUnsolicited(message) => (StreamId::Notifications(Epoch(0)), message.to_string()),
                 Reply::Noise => (StreamId::Shared, "{what is this".to_owned()),
                 Reply::FailStream(id, error) => {
-                    inbound.stream_failed(id, error);
+                    inbound.fail_stream(id, error);
                     continue;
                 }
                 Reply::Disconnect => return Disconnect::new(DisconnectReason::PeerClosed),

@@ -60,15 +60,15 @@ impl FrameSink for ResponseCounter {
         MessageClass::Solicited
     }
 
-    fn awaits(&self, _: RequestId) -> bool {
+    fn is_pending(&self, _: RequestId) -> bool {
         true
     }
 
-    fn stream_failed(&self, _: RequestId, _: StreamError) {}
+    fn fail_stream(&self, _: RequestId, _: StreamError) {}
 
-    fn noise(&self, _: usize) {}
+    fn record_noise(&self, _: usize) {}
 
-    fn closing(&self) {}
+    fn end_calls(&self) {}
 }
 
 impl RunningTransport {

@@ -44,15 +44,15 @@ impl FrameSink for ResponseRecorder {
         MessageClass::Unsolicited(1)
     }
 
-    fn awaits(&self, _: RequestId) -> bool {
+    fn is_pending(&self, _: RequestId) -> bool {
         self.times().is_empty()
     }
 
-    fn stream_failed(&self, _: RequestId, _: StreamError) {}
+    fn fail_stream(&self, _: RequestId, _: StreamError) {}
 
-    fn noise(&self, _: usize) {}
+    fn record_noise(&self, _: usize) {}
 
-    fn closing(&self) {}
+    fn end_calls(&self) {}
 }
 
 /// Text that a server may flood an event stream with, and the number of unsolicited messages that each counts as.

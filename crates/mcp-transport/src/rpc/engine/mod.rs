@@ -18,12 +18,12 @@ use tokio::time::Instant;
 use crate::error::Expiry;
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::error::request_error::RequestError;
-use crate::rpc::deadline::Deadline;
+use crate::rpc::deadline::CallDeadlines;
 use crate::rpc::handlers::ServerEvent;
 use crate::rpc::outcome::RpcOutcome;
-use crate::rpc::pending::PendingCalls;
+use crate::rpc::pending::{InsertedCall, PendingCalls};
 use crate::rpc::progress::OnProgress;
-use crate::rpc::request_owner::{OwnerHint, RequestOwner};
+use crate::rpc::request_owner::{CallOwner, MessageOwner};
 use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::rpc::{frame, notification, progress};
 use crate::transport::inline_sender::ExchangeFuture;
@@ -31,7 +31,7 @@ use crate::transport::{
     Dial, Epoch, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue,
     OutboundSender, RequestId, StreamError, StreamId,
 };
-use call_future::{CallFuture, cancel};
+use call_future::{CallFuture, send_cancel};
 
 pub(crate) use call_future::CancelNotice;
 
@@ -58,13 +58,13 @@ pub(crate) enum IncomingMessage {
     /// A server request, to be answered under this id.
     Request { id: ServerRequestId, method: MethodName, frame: Bytes, origin: RequestOrigin },
     /// A notification.
-    Notification { epoch: Epoch, method: MethodName, frame: Bytes, owner: RequestOwner },
-    /// Progress or a protocol error, for the listener. Only queued when there is one.
+    Notification { epoch: Epoch, method: MethodName, frame: Bytes, owner: MessageOwner },
+    /// Progress or a protocol error, for the listener. Queued only if there is a listener.
     Event(ServerEvent),
 }
 
 impl IncomingMessage {
-    /// The approximate memory that the message occupies.
+    /// The size that the message counts as in the queue.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             IncomingMessage::Request { frame, .. } | IncomingMessage::Notification { frame, .. } => {
@@ -79,21 +79,24 @@ impl IncomingMessage {
     }
 }
 
-/// The owner of a server request, determined when the request arrived.
+/// The owner and the stream of a server request, determined when the request arrived.
 #[derive(Debug)]
 pub(crate) struct RequestOrigin {
-    pub(crate) owner: RequestOwner,
+    pub(crate) owner: MessageOwner,
+    /// The stream that the request arrived on.
     stream: StreamId,
 }
 
 /// Pauses the deadlines of the calls that a server request may belong to, until it is dropped.
 pub(crate) struct ServerRequestGuard {
     engine: Arc<Engine>,
+    /// The calls whose deadlines are paused.
     calls: Vec<RequestId>,
 }
 
 impl ServerRequestGuard {
-    /// Pauses the idle deadlines of these calls: while a handler works, the server waits for us.
+    /// Pauses the deadlines of the calls that a request of this origin may belong to: while a handler works, the server
+    /// waits for us.
     pub(crate) fn start(engine: &Arc<Engine>, origin: &RequestOrigin) -> ServerRequestGuard {
         let calls = engine.pending.pause_deadlines(origin.stream, &origin.owner);
         ServerRequestGuard { engine: Arc::clone(engine), calls }
@@ -108,7 +111,7 @@ impl Drop for ServerRequestGuard {
     }
 }
 
-/// The id of a server request. Ids start again in each session of a connection, so the same JSON id may occur twice.
+/// The id of a server request. A server may use the same JSON id in several sessions of one connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ServerRequestId {
     /// The session of the request; the response is sent to the same session.
@@ -120,12 +123,13 @@ pub(crate) struct ServerRequestId {
 /// The JSON-RPC state of one connection.
 pub(crate) struct Engine {
     pending: PendingCalls,
-    out: OutboundSender,
-    /// Boxed: a channel allocates blocks of several items, and most servers send few messages.
+    outbound: OutboundSender,
+    /// The queue of messages from the server. Boxed: a channel allocates blocks of several items, and most servers send
+    /// few messages.
     incoming: mpsc::Sender<Box<IncomingMessage>>,
-    /// Notified when the timer would wake too late for a call.
+    /// Wakes the timer when it would wake too late for a call.
     deadline_notify: Notify,
-    /// Notified when the connection is closed.
+    /// Wakes the tasks that wait for the end of the connection.
     close_notify: Notify,
     /// Whether the session has a listener for progress and protocol errors.
     has_listener: bool,
@@ -133,7 +137,7 @@ pub(crate) struct Engine {
     incoming_bytes: AtomicUsize,
     /// The number of bytes that were not JSON-RPC.
     noise_bytes: AtomicU64,
-    /// The number of messages from the server that were dropped.
+    /// The number of dropped messages from the server, and of dropped responses to it.
     dropped_messages: AtomicU64,
     /// Redacts secrets in messages from the server.
     dial: Option<Arc<dyn Dial>>,
@@ -150,19 +154,20 @@ pub(crate) struct CallSettings {
     /// Whether the server is notified when the call is cancelled.
     pub(crate) cancel_notice: CancelNotice,
     /// The owner of the call.
-    pub(crate) owner_hint: OwnerHint,
+    pub(crate) owner: CallOwner,
 }
 
 impl Engine {
+    /// Creates an engine, with the queue of commands for the transport and that of messages from the server.
     pub(crate) fn new(
         has_listener: bool,
         dial: Option<Arc<dyn Dial>>,
     ) -> (Arc<Engine>, OutboundQueue, mpsc::Receiver<Box<IncomingMessage>>) {
-        let (out, queue) = OutboundQueue::new();
-        let (incoming, received) = mpsc::channel(MAX_INCOMING);
+        let (outbound, outbound_queue) = OutboundQueue::new();
+        let (incoming, incoming_queue) = mpsc::channel(MAX_INCOMING);
         let engine = Engine {
             pending: PendingCalls::default(),
-            out,
+            outbound,
             incoming,
             deadline_notify: Notify::new(),
             close_notify: Notify::new(),
@@ -172,82 +177,89 @@ impl Engine {
             dropped_messages: AtomicU64::new(0),
             dial,
         };
-        (Arc::new(engine), queue, received)
+        (Arc::new(engine), outbound_queue, incoming_queue)
     }
 
-    /// Sends a request and waits for its outcome. `message` builds the message for the assigned id. Dropping the future
-    /// cancels the request at the server.
+    /// Sends a request and waits for its outcome. `message` builds the message for the assigned id. Returns that id,
+    /// which is `None` if the request was not sent. Dropping the future cancels the request at the server.
     pub(crate) async fn call(
         &self,
         settings: CallSettings,
         message: impl FnOnce(RequestId) -> OutboundMessage,
     ) -> (Option<RequestId>, RpcOutcome) {
         let now = Instant::now();
-        let deadline =
-            Deadline::new(settings.started_at.unwrap_or(now), now, settings.timeout, settings.idle_timeout)
-                .with_max_pause(settings.owner_hint.max_deadline_pause());
-        let permit = match self.out.permits().try_acquire() {
+        let deadlines = CallDeadlines::new(
+            settings.started_at.unwrap_or(now),
+            now,
+            settings.timeout,
+            settings.idle_timeout,
+        )
+        .with_max_pause(settings.owner.max_deadline_pause());
+        let permit = match self.outbound.permits().try_acquire() {
             Ok(permit) => permit,
-            Err(TryAcquireError::NoPermits) => match self.acquire_permit(deadline).await {
+            Err(TryAcquireError::NoPermits) => match self.acquire_permit(deadlines).await {
                 Ok(permit) => permit,
                 Err(expiry) => return (None, RpcOutcome::Expired(expiry)),
             },
             Err(TryAcquireError::Closed) => unreachable!("the semaphore is never closed"),
         };
-        if self.out.queued_bytes() > MAX_QUEUED_BYTES {
+        if self.outbound.queued_bytes() > MAX_QUEUED_BYTES {
             let error = StreamError::Refused(RequestError::InputNotRead);
             return (None, RpcOutcome::StreamFailed(error));
         }
-        let started = match self.pending.insert(deadline, settings.progress, settings.owner_hint) {
-            Ok(started) => started,
-            Err(ended) => return (None, RpcOutcome::Closed(ended)),
-        };
+        let InsertedCall { id, must_wake_timer } =
+            match self.pending.insert(deadlines, settings.progress, settings.owner) {
+                Ok(inserted) => inserted,
+                Err(disconnect) => return (None, RpcOutcome::Closed(disconnect)),
+            };
         let mut call = CallFuture {
             pending: &self.pending,
-            out: &self.out,
-            id: started.id,
+            outbound: &self.outbound,
+            id,
             cancel_notice: settings.cancel_notice,
             exchange: None,
             was_polled: false,
             is_done: false,
             _permit: permit,
         };
-        if started.rearm {
+        if must_wake_timer {
             self.deadline_notify.notify_one();
         }
-        call.exchange = self.send_request(message(started.id));
-        (Some(started.id), call.await)
+        call.exchange = self.send_request(message(id));
+        (Some(id), call.await)
     }
 
-    /// Sends a request. Returns the exchange if the calling task has to drive it.
+    /// Starts to send a request. Returns the exchange if the calling task must poll it; otherwise the request is
+    /// queued.
     fn send_request(&self, message: OutboundMessage) -> Option<ExchangeFuture> {
-        let Some(inline_sender) = self.out.inline_sender() else {
+        let Some(inline_sender) = self.outbound.inline_sender() else {
             self.send(message);
             return None;
         };
         inline_sender.start(message).map_err(|message| self.send(*message)).ok()
     }
 
-    /// Sends a message that has no response.
+    /// Queues a message for the transport.
     pub(crate) fn send(&self, message: OutboundMessage) {
-        self.out.send(Outbound::Send(message));
+        self.outbound.send(Outbound::Send(message));
     }
 
     /// Responds to a server request. A response is dropped when the outbound queue is over its limit, because the
     /// server does not read.
     pub(crate) fn respond(&self, id: &ServerRequestId, outcome: &Result<RawJson, RpcError>) {
-        if self.out.queued_bytes() > MAX_QUEUED_BYTES {
-            self.dropped_messages.fetch_add(1, Ordering::Relaxed);
+        if self.outbound.queued_bytes() > MAX_QUEUED_BYTES {
+            self.count_dropped();
             return;
         }
         let head = MessageHead::response(None);
         self.send(OutboundMessage { epoch: id.epoch, head, body: frame::response(&id.text, outcome) });
     }
 
-    /// Ends all calls and refuses later ones. Returns the disconnect with the engine's evidence.
+    /// Ends all calls and refuses later ones. Returns `disconnect` with the number of noise bytes added to its
+    /// evidence.
     pub(crate) fn close(&self, mut disconnect: Disconnect) -> Arc<Disconnect> {
         // The engine also counts frames that were not valid messages.
-        disconnect.evidence.noise_bytes = self.counters().0;
+        disconnect.evidence.noise_bytes = self.noise_bytes();
         let disconnect = Arc::new(disconnect);
         self.pending.close(Arc::clone(&disconnect));
         self.deadline_notify.notify_one();
@@ -258,11 +270,11 @@ impl Engine {
     /// Resolves when the connection is closed.
     pub(crate) async fn closed(&self) {
         loop {
-            let closed = self.close_notify.notified();
+            let notified = self.close_notify.notified();
             if self.disconnect().is_some() {
                 return;
             }
-            closed.await;
+            notified.await;
         }
     }
 
@@ -271,28 +283,33 @@ impl Engine {
         self.pending.disconnect()
     }
 
-    /// The number of bytes that were not JSON-RPC, and the number of messages from the server that were dropped.
-    pub(crate) fn counters(&self) -> (u64, u64) {
-        (self.noise_bytes.load(Ordering::Relaxed), self.dropped_messages.load(Ordering::Relaxed))
+    /// The number of received bytes that were not JSON-RPC.
+    pub(crate) fn noise_bytes(&self) -> u64 {
+        self.noise_bytes.load(Ordering::Relaxed)
     }
 
-    /// Ends calls whose deadline has passed, until the connection is closed. One timer serves all calls. It is
-    /// idle when there are none.
-    pub(crate) async fn run_deadlines(&self) {
+    /// The number of dropped messages, in both directions.
+    pub(crate) fn dropped_messages(&self) -> u64 {
+        self.dropped_messages.load(Ordering::Relaxed)
+    }
+
+    /// Ends calls whose deadline has passed, until the connection is closed. One timer serves all calls. It sleeps
+    /// while there are none.
+    pub(crate) async fn run_timer(&self) {
         loop {
             let (expired, next) = self.pending.expire(Instant::now());
             for id in expired {
-                cancel(&self.out, id, "the request timed out");
+                send_cancel(&self.outbound, id, "the request timed out");
             }
             if self.pending.disconnect().is_some() {
                 return;
             }
-            let rearmed = self.deadline_notify.notified();
+            let notified = self.deadline_notify.notified();
             match next {
-                None => rearmed.await,
+                None => notified.await,
                 Some(at) => {
                     tokio::select! {
-                        () = rearmed => {}
+                        () = notified => {}
                         () = tokio::time::sleep_until(at) => {}
                     }
                 }
@@ -300,13 +317,15 @@ impl Engine {
         }
     }
 
-    async fn acquire_permit(&self, deadline: Deadline) -> Result<SemaphorePermit<'_>, Expiry> {
-        let acquire = async { self.out.permits().acquire().await.expect("the semaphore is never closed") };
-        match deadline.next() {
+    /// Waits for a permit for a call in flight, until the call's earliest deadline.
+    async fn acquire_permit(&self, deadlines: CallDeadlines) -> Result<SemaphorePermit<'_>, Expiry> {
+        let acquire =
+            async { self.outbound.permits().acquire().await.expect("the semaphore is never closed") };
+        match deadlines.next() {
             None => Ok(acquire.await),
             Some(at) => tokio::time::timeout_at(at, acquire)
                 .await
-                .map_err(|_| deadline.expired(Instant::now()).expect("the timeout was this deadline")),
+                .map_err(|_| deadlines.expiry(Instant::now()).expect("the timeout was this deadline")),
         }
     }
 
@@ -319,37 +338,39 @@ impl Engine {
             *frame = Bytes::copy_from_slice(frame);
         }
         let bytes = incoming.bytes();
-        let queued = self.incoming_bytes.fetch_add(bytes, Ordering::Relaxed);
-        if queued + bytes <= MAX_INCOMING_BYTES && self.incoming.try_send(Box::new(incoming)).is_ok() {
+        let queued_before = self.incoming_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if queued_before + bytes <= MAX_INCOMING_BYTES && self.incoming.try_send(Box::new(incoming)).is_ok() {
             return true;
         }
         self.release_incoming(bytes);
-        self.dropped_messages.fetch_add(1, Ordering::Relaxed);
+        self.count_dropped();
         false
     }
 
-    /// Counts a message from the server that was dropped.
+    /// Counts a dropped message.
     pub(crate) fn count_dropped(&self) {
         self.dropped_messages.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Reports a message that is invalid or matches nothing.
-    fn report_protocol_error(&self, message: impl FnOnce() -> String) {
-        self.notify_listener(|| ServerEvent::ProtocolError(message()));
+    /// Reports a message that is invalid or matches no call to the listener.
+    fn report_protocol_error(&self, description: impl FnOnce() -> String) {
+        self.notify_listener(|| ServerEvent::ProtocolError(description()));
     }
 
-    /// Queues an event for the listener. Half of the queue is reserved for requests and notifications.
+    /// Queues an event for the listener, unless the queue is half full: the other half is for requests and
+    /// notifications.
     fn notify_listener(&self, event: impl FnOnce() -> ServerEvent) {
         if self.has_listener && self.incoming.capacity() > MAX_INCOMING / 2 {
             self.enqueue(IncomingMessage::Event(event()));
         }
     }
 
-    /// Releases the bytes of an [`IncomingMessage`] that the session has processed.
+    /// Subtracts the bytes of an [`IncomingMessage`] that has left the queue.
     pub(crate) fn release_incoming(&self, bytes: usize) {
         self.incoming_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
+    /// Handles a frame: completes a call, reports progress, or queues a message for the session.
     fn handle_frame(&self, stream: StreamId, frame: Bytes) -> MessageClass {
         let unsolicited = MessageClass::Unsolicited(1);
         match scan(&frame) {
@@ -358,22 +379,22 @@ impl Engine {
             }
             ScannedFrame::Response { id: ResponseId::Absent, is_error: true, payload_start, .. } => {
                 match stream {
-                    // The server could not read the id. The stream tells which request it was.
+                    // The server could not read the request's id. The stream identifies the request.
                     StreamId::Request(id, _) => {
                         let outcome = RpcOutcome::Response { frame, is_error: true, payload_start };
                         self.complete(stream, id, outcome)
                     }
                     StreamId::Shared | StreamId::Notifications(_) => {
-                        self.unmatched("an error that belongs to no request")
+                        self.report_unmatched("an error that belongs to no request")
                     }
                 }
             }
             // A server that has a result has read the request's id, so a result without an id belongs to no request.
             ScannedFrame::Response { id: ResponseId::Absent, is_error: false, .. } => {
-                self.unmatched("a result without an id")
+                self.report_unmatched("a result without an id")
             }
             ScannedFrame::Response { id: ResponseId::Foreign, .. } => {
-                self.unmatched("a response to an unknown request")
+                self.report_unmatched("a response to an unknown request")
             }
             ScannedFrame::Request { id, method, .. } => self.handle_request(stream, frame, id, method),
             ScannedFrame::Notification { method, params } if method == Method::Progress => {
@@ -389,7 +410,7 @@ impl Engine {
             }
             ScannedFrame::Notification { method, .. } => {
                 let owner = self.pending.owner(stream);
-                // Called here, before the result is delivered, so that events of a call precede its result.
+                // Not queued, so that the events of a call are delivered before its result.
                 if let Some(on_event) = owner.caller().and_then(|it| it.on_event.as_ref())
                     && let Some(event) = notification::event_for_call(&method, &frame, self.dial.as_deref())
                 {
@@ -408,28 +429,28 @@ impl Engine {
                     .unwrap_or(unsolicited)
             }
             ScannedFrame::Noise => {
-                self.noise(frame.len());
+                self.record_noise(frame.len());
                 unsolicited
             }
         }
     }
 
     /// Reports a response that belongs to no call.
-    fn unmatched(&self, description: &str) -> MessageClass {
+    fn report_unmatched(&self, description: &str) -> MessageClass {
         tracing::debug!("the server sent {description}");
         self.report_protocol_error(|| description.to_owned());
         MessageClass::Unsolicited(1)
     }
 
-    /// Delivers a response to its call.
+    /// Sets the outcome of a call.
     fn complete(&self, stream: StreamId, id: RequestId, outcome: RpcOutcome) -> MessageClass {
         // Counted before the caller can send its next request.
-        self.out.count_response();
+        self.outbound.count_response();
         if !self.pending.complete(id, outcome) {
             return MessageClass::Unsolicited(1);
         }
         if stream.is_foreign_to(id) {
-            self.out.send(Outbound::Cancel { id, notice: None });
+            self.outbound.send(Outbound::Cancel { id, notice: None });
         }
         MessageClass::Solicited
     }
@@ -443,7 +464,7 @@ impl Engine {
         method: MethodName,
     ) -> MessageClass {
         if id.len() > MAX_REQUEST_ID_BYTES {
-            self.noise(frame.len());
+            self.record_noise(frame.len());
             return MessageClass::Unsolicited(1);
         }
         let text = String::from_utf8_lossy(&frame[id]).into_owned();
@@ -461,20 +482,20 @@ impl FrameSink for Engine {
         self.handle_frame(stream, frame)
     }
 
-    fn awaits(&self, id: RequestId) -> bool {
-        self.pending.awaits(id)
+    fn is_pending(&self, id: RequestId) -> bool {
+        self.pending.is_pending(id)
     }
 
-    fn stream_failed(&self, id: RequestId, error: StreamError) {
+    fn fail_stream(&self, id: RequestId, error: StreamError) {
         self.pending.complete(id, RpcOutcome::StreamFailed(error));
     }
 
-    fn noise(&self, bytes: usize) {
+    fn record_noise(&self, bytes: usize) {
         self.noise_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         self.report_protocol_error(|| format!("{bytes} bytes that are not JSON-RPC"));
     }
 
-    fn closing(&self) {
+    fn end_calls(&self) {
         self.close(Disconnect::new(DisconnectReason::Stopped));
     }
 }

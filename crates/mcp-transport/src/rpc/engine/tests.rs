@@ -1,4 +1,4 @@
-//! The engine against a scripted peer, with paused time.
+//! The engine with a scripted peer, in paused time.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -11,10 +11,11 @@ use crate::transport::MAX_CALLS;
 impl Engine {
     /// The number of calls in the table and of permits in use.
     pub(crate) fn in_flight(&self) -> (usize, usize) {
-        (self.pending.len(), MAX_CALLS - self.out.permits().available_permits())
+        (self.pending.len(), MAX_CALLS - self.outbound.permits().available_permits())
     }
 }
 
+/// The transport's and the session's ends of an engine.
 struct Peer {
     engine: Arc<Engine>,
     queue: OutboundQueue,
@@ -23,11 +24,12 @@ struct Peer {
 
 fn peer() -> Peer {
     let (engine, queue, incoming) = Engine::new(false, None);
-    let timed = Arc::clone(&engine);
-    tokio::spawn(async move { timed.run_deadlines().await });
+    let timer_engine = Arc::clone(&engine);
+    tokio::spawn(async move { timer_engine.run_timer().await });
     Peer { engine, queue, incoming }
 }
 
+/// Settings with these timeouts in seconds.
 fn settings(timeout: u64, idle_timeout: Option<u64>) -> CallSettings {
     CallSettings {
         timeout: Some(Duration::from_secs(timeout)),
@@ -47,8 +49,8 @@ fn call(engine: &Arc<Engine>, settings: CallSettings) -> tokio::task::JoinHandle
         };
         match engine.call(settings, message).await.1 {
             RpcOutcome::Response { frame, is_error, payload_start } => {
-                let payload_start = String::from_utf8_lossy(&frame[payload_start..]).into_owned();
-                format!("{} {payload_start}", if is_error { "error" } else { "result" })
+                let payload = String::from_utf8_lossy(&frame[payload_start..]).into_owned();
+                format!("{} {payload}", if is_error { "error" } else { "result" })
             }
             RpcOutcome::StreamFailed(why) => format!("{why:?}"),
             RpcOutcome::Expired(expiry) => format!("{expiry:?}"),
@@ -107,17 +109,17 @@ async fn only_an_error_on_a_request_stream_may_lack_an_id() {
     let mut peer = peer();
     let waiting = [(); 2].map(|()| call(&peer.engine, settings(60, None)));
     let ids = [peer.next_command().await as u64, peer.next_command().await as u64];
-    let say = |stream, text: &'static str| {
+    let deliver = |stream, text: &'static str| {
         peer.engine.deliver(stream, Bytes::from_static(text.as_bytes()));
     };
     let own = |id| StreamId::Request(id, Epoch(0));
     for unmatched in
         [r#"{"id":null,"result":"unmatched"}"#, r#"{"result":{}}"#, r#"[{"result":1,"id":null}]"#]
     {
-        ids.into_iter().for_each(|id| say(own(id), unmatched));
+        ids.into_iter().for_each(|id| deliver(own(id), unmatched));
     }
-    say(StreamId::Notifications(Epoch(0)), r#"{"id":null,"error":{"code":-1}}"#);
-    say(own(ids[1]), r#"{"id":null,"error":{"code":-2}}"#);
+    deliver(StreamId::Notifications(Epoch(0)), r#"{"id":null,"error":{"code":-1}}"#);
+    deliver(own(ids[1]), r#"{"id":null,"error":{"code":-2}}"#);
     peer.deliver(format!(r#"{{"id":{},"result":2}}"#, ids[0]));
     let [first, second] = waiting;
     assert_eq!(first.await.unwrap(), "result 2}");
@@ -187,7 +189,7 @@ async fn stream_error_ends_only_its_own_call() {
     let (a, b) = (call(&peer.engine, settings(60, None)), call(&peer.engine, settings(60, None)));
     let (first, second) = (peer.next_command().await as u64, peer.next_command().await as u64);
     let error = RequestError::new("no");
-    peer.engine.stream_failed(first, StreamError::Lost(error));
+    peer.engine.fail_stream(first, StreamError::Lost(error));
     assert!(a.await.unwrap().starts_with("Lost(Other("));
     // An error without an id belongs to the request of its stream.
     let error = Bytes::from_static(br#"{"error":{"code":7},"id":null}"#);
@@ -201,12 +203,12 @@ async fn excess_messages_are_counted_and_refused() {
     for _ in 0..MAX_INCOMING + 10 {
         peer.deliver(r#"{"method":"notifications/message"}"#);
     }
-    assert_eq!(peer.engine.counters(), (0, 10));
+    assert_eq!((peer.engine.noise_bytes(), peer.engine.dropped_messages()), (0, 10));
     peer.deliver(r#"{"method":"sampling/createMessage","id":"x"}"#);
     let Some(Outbound::Send(refusal)) = peer.queue.next().await else { panic!("a request is answered") };
     assert!(refusal.body.starts_with(br#"{"jsonrpc":"2.0","id":"x","error":"#));
     peer.deliver("no protocol");
-    assert_eq!(peer.engine.counters(), (11, 11));
+    assert_eq!((peer.engine.noise_bytes(), peer.engine.dropped_messages()), (11, 11));
 }
 
 #[tokio::test(start_paused = true)]
@@ -226,8 +228,8 @@ async fn calls_are_refused_when_the_server_does_not_read() {
         }));
     }
     let mut refused = 0;
-    for it in outcomes {
-        match it.await.unwrap() {
+    for outcome in outcomes {
+        match outcome.await.unwrap() {
             RpcOutcome::StreamFailed(StreamError::Refused(_)) => refused += 1,
             RpcOutcome::Expired(_) => {}
             other => panic!("{other:?}"),
@@ -243,11 +245,11 @@ async fn responses_are_dropped_when_the_server_does_not_read() {
     for _ in 0..2 * MAX_QUEUED_BYTES / 1000 {
         peer.engine.respond(&id, &Ok(RawJson::empty_object()));
     }
-    assert!(peer.engine.out.queued_bytes() < MAX_QUEUED_BYTES + 2000);
-    assert!(peer.engine.counters().1 > 0);
+    assert!(peer.engine.outbound.queued_bytes() < MAX_QUEUED_BYTES + 2000);
+    assert!(peer.engine.dropped_messages() > 0);
     let long = "1".repeat(MAX_REQUEST_ID_BYTES + 1);
     peer.deliver(format!(r#"{{"id":{long},"method":"ping"}}"#));
-    assert!(peer.engine.counters().0 > 1000, "a request with an oversized id is noise");
+    assert!(peer.engine.noise_bytes() > 1000, "a request with an oversized id is noise");
 }
 
 #[tokio::test(start_paused = true)]
@@ -320,8 +322,8 @@ async fn frames_are_classified_as_solicited_or_unsolicited() {
     check(r#"{"id":3,"method":"x"}"#.to_owned(), MessageClass::Unsolicited(1));
 }
 
-/// With `calls` in flight and `responses` received since the last write, the transport takes some messages, then yields
-/// to ready tasks, one of which starts another call.
+/// Returns the size of a batch. `calls` calls are in flight, and all of them have received a response since the last
+/// write. The transport takes `first` messages, then yields to ready tasks, one of which starts another call.
 async fn batch_len(calls: usize, first: usize) -> usize {
     let Peer { engine, mut queue, incoming: _incoming } = peer();
     let _calls: Vec<_> = (0..calls).map(|_| call(&engine, settings(60, None))).collect();
@@ -330,7 +332,7 @@ async fn batch_len(calls: usize, first: usize) -> usize {
     }
     let mut batch = Vec::new();
     queue.next_many(&mut batch, first).await;
-    (0..calls).for_each(|_| engine.out.count_response());
+    (0..calls).for_each(|_| engine.outbound.count_response());
     let _one_more = call(&engine, settings(60, None));
     queue.fill_batch(&mut batch, 256).await;
     batch.len()

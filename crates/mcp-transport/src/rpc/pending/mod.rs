@@ -1,6 +1,6 @@
 //! The table of calls in flight.
 //!
-//! One mutex, held briefly, guards the table and its closing. A call that is in the table when the connection ends
+//! One mutex guards both the table and the end of the connection. A call that is in the table when the connection ends
 //! gets the outcome `Closed`; a later call is refused. So no call is left without an outcome. Nothing here blocks.
 
 use std::sync::Arc;
@@ -11,28 +11,29 @@ use slab::Slab;
 use tokio::time::Instant;
 
 use crate::error::disconnect::Disconnect;
-use crate::rpc::deadline::Deadline;
+use crate::rpc::deadline::CallDeadlines;
 use crate::rpc::outcome::RpcOutcome;
 use crate::rpc::progress::{OnProgress, Progress};
-use crate::rpc::request_owner::{OwnerHint, RecentCalls, RequestOwner, StreamOrdering};
+use crate::rpc::request_owner::{CallOwner, MessageOwner, RecentCalls, StreamOrdering};
 use crate::transport::{MAX_CALLS, RequestId, StreamId};
 
 /// A call in the table.
 struct PendingCall {
-    /// The call's number, which also is in its id: a reused slot does not take an old response.
+    /// The number of the call, counted from 1. It is a part of the call's id, so that a response to an earlier call
+    /// does not match a later call in the same slot.
     serial: u64,
-    deadline: Deadline,
-    progress: Option<OnProgress>,
-    /// The owner of the call, which may receive server requests.
-    owner_hint: OwnerHint,
+    deadlines: CallDeadlines,
+    on_progress: Option<OnProgress>,
+    /// The owner of the server requests that belong to the call.
+    owner: CallOwner,
     state: CallState,
 }
 
 /// The state of a call.
 enum CallState {
-    /// No outcome yet, with the waker of the waiting task.
+    /// No outcome yet. Contains the waker of the waiting task, if it has polled the call.
     Waiting(Option<Waker>),
-    /// The outcome, until the task takes it.
+    /// The outcome, until the task reads it.
     Done(RpcOutcome),
 }
 
@@ -41,13 +42,13 @@ struct CallTable {
     calls: Slab<PendingCall>,
     /// The serial of the last call.
     serial: u64,
-    /// The next time the timer checks; not later than any deadline.
+    /// The time at which the timer checks next; not later than any deadline.
     next_check: Option<Instant>,
     /// How the connection ended; `None` while it is open.
-    closed: Option<Arc<Disconnect>>,
-    /// Whether any call ever had an [`OwnerHint::Caller`]. If not, every server request belongs to the session.
-    has_own_callers: bool,
-    recent: RecentCalls,
+    disconnect: Option<Arc<Disconnect>>,
+    /// Whether any call ever had a [`CallOwner::Caller`]. If not, every server request belongs to the session.
+    has_callers: bool,
+    recent_calls: RecentCalls,
 }
 
 /// The table of calls in flight.
@@ -59,41 +60,41 @@ pub(crate) struct PendingCalls(Mutex<CallTable>);
 /// exactly.
 const SLOT_BITS: u32 = MAX_CALLS.trailing_zeros();
 
-/// A call that was added to the table.
-pub(crate) struct StartedCall {
+/// The result of adding a call to the table.
+pub(crate) struct InsertedCall {
     pub(crate) id: RequestId,
-    /// Whether the timer must be notified, because it would wake too late for this call's deadline.
-    pub(crate) rearm: bool,
+    /// Whether the timer must be woken, because it would check too late for this call.
+    pub(crate) must_wake_timer: bool,
 }
 
 impl PendingCalls {
     /// Adds a call. Fails when the connection has ended. The caller holds one of [`MAX_CALLS`] permits.
     pub(crate) fn insert(
         &self,
-        deadline: Deadline,
-        progress: Option<OnProgress>,
-        owner_hint: OwnerHint,
-    ) -> Result<StartedCall, Arc<Disconnect>> {
+        deadlines: CallDeadlines,
+        on_progress: Option<OnProgress>,
+        owner: CallOwner,
+    ) -> Result<InsertedCall, Arc<Disconnect>> {
         let mut table = self.0.lock();
-        if let Some(ended) = &table.closed {
-            return Err(Arc::clone(ended));
+        if let Some(disconnect) = &table.disconnect {
+            return Err(Arc::clone(disconnect));
         }
         table.serial += 1;
         let serial = table.serial;
-        table.has_own_callers |= matches!(owner_hint, OwnerHint::Caller(_));
+        table.has_callers |= matches!(owner, CallOwner::Caller(_));
         let slot = table.calls.insert(PendingCall {
             serial,
-            deadline,
-            progress,
-            owner_hint,
+            deadlines,
+            on_progress,
+            owner,
             state: CallState::Waiting(None),
         });
         assert!(slot < MAX_CALLS, "the permits bound the calls in flight");
-        let rearm = table.arm(deadline.next());
-        Ok(StartedCall { id: serial << SLOT_BITS | slot as u64, rearm })
+        let must_wake_timer = table.schedule_check(deadlines.next());
+        Ok(InsertedCall { id: serial << SLOT_BITS | slot as u64, must_wake_timer })
     }
 
-    /// Returns the outcome of call `id` and removes the call, if the outcome is known.
+    /// Returns the outcome of call `id` and removes the call, if it has an outcome.
     pub(crate) fn poll(&self, id: RequestId, context: &mut Context<'_>) -> Poll<RpcOutcome> {
         let mut table = self.0.lock();
         let call = table.get(id).expect("only the owner of a call removes it");
@@ -116,7 +117,7 @@ impl PendingCalls {
         }
     }
 
-    /// Forgets the task that waits for call `id`, because that task is about to poll the call.
+    /// Removes the waker of call `id`, because the task that waits for the call is running and will poll it.
     pub(crate) fn clear_waker(&self, id: RequestId) {
         let mut table = self.0.lock();
         let waker = match table.get(id).map(|call| &mut call.state) {
@@ -128,76 +129,80 @@ impl PendingCalls {
         drop(waker);
     }
 
-    /// Removes call `id`, whose future was dropped. Returns true when the server may still be working on it.
+    /// Removes call `id`, whose future was dropped. Returns true if the call had no outcome, so that the server may
+    /// still work on it.
     pub(crate) fn remove(&self, id: RequestId) -> bool {
         let mut table = self.0.lock();
-        let call = table.get(id).is_some().then(|| table.calls.remove(slot_index(id)));
-        let is_waiting = call.as_ref().is_some_and(|it| matches!(it.state, CallState::Waiting(_)));
-        if let Some(call) = call.as_ref().filter(|_| is_waiting) {
-            table.recent.record_cancelled(id, &call.owner_hint, Instant::now());
+        if table.get(id).is_none() {
+            return false;
         }
-        // Foreign code is dropped outside the lock.
+        let call = table.calls.remove(slot_index(id));
+        let is_waiting = matches!(call.state, CallState::Waiting(_));
+        if is_waiting {
+            table.recent_calls.record_cancelled(id, &call.owner, Instant::now());
+        }
+        // The call is dropped outside the lock: it contains foreign code, which may call into this table.
         drop(table);
         drop(call);
         is_waiting
     }
 
     /// Returns the owner of a server request or notification that arrived on `stream`.
-    pub(crate) fn owner(&self, stream: StreamId) -> RequestOwner {
+    pub(crate) fn owner(&self, stream: StreamId) -> MessageOwner {
         let mut table = self.0.lock();
-        if !table.has_own_callers {
-            return RequestOwner::Session;
+        if !table.has_callers {
+            return MessageOwner::Session;
         }
         let ordering = match stream {
             StreamId::Shared => StreamOrdering::Ordered,
             StreamId::Notifications(_) => StreamOrdering::Unordered,
             StreamId::Request(id, _) => {
-                return match table.get(id).map(|it| &it.owner_hint) {
-                    Some(OwnerHint::Caller(caller)) => RequestOwner::Caller(Arc::clone(caller)),
-                    Some(OwnerHint::Session | OwnerHint::None) => RequestOwner::Session,
-                    None => RequestOwner::Finished,
+                return match table.get(id).map(|it| &it.owner) {
+                    Some(CallOwner::Caller(caller)) => MessageOwner::Caller(Arc::clone(caller)),
+                    Some(CallOwner::Session | CallOwner::None) => MessageOwner::Session,
+                    None => MessageOwner::Finished,
                 };
             }
         };
-        let mut waiting: Vec<(u64, &OwnerHint)> =
-            table.in_flight().map(|it| (it.serial, &it.owner_hint)).collect();
-        waiting.sort_unstable_by_key(|it| it.0);
-        table.recent.owner(waiting.into_iter().map(|it| it.1), ordering, Instant::now())
+        let mut in_flight: Vec<&PendingCall> = table.in_flight().collect();
+        in_flight.sort_unstable_by_key(|call| call.serial);
+        table.recent_calls.owner(in_flight.into_iter().map(|call| &call.owner), ordering, Instant::now())
     }
 
     /// Pauses the deadlines of the calls that may wait for the response to a server request, which arrived on
     /// `stream` and belongs to `owner`. Returns these calls, for [`PendingCalls::resume_deadlines`].
-    pub(crate) fn pause_deadlines(&self, stream: StreamId, owner: &RequestOwner) -> Vec<RequestId> {
+    pub(crate) fn pause_deadlines(&self, stream: StreamId, owner: &MessageOwner) -> Vec<RequestId> {
         let now = Instant::now();
         let mut table = self.0.lock();
-        let mut res = Vec::new();
+        let mut paused = Vec::new();
         for (slot, call) in &mut table.calls {
             let id = call.serial << SLOT_BITS | slot as u64;
-            let is_affected = match (stream, &call.owner_hint, owner) {
-                (StreamId::Request(own, _), ..) => own == id,
-                (_, OwnerHint::Caller(hint), RequestOwner::Caller(caller)) => hint.id == caller.id,
-                (_, hint, owner) => matches!((hint, owner), (OwnerHint::Session, RequestOwner::Session)),
+            let is_affected = match (stream, &call.owner, owner) {
+                (StreamId::Request(request, _), ..) => request == id,
+                (_, CallOwner::Caller(caller), MessageOwner::Caller(owner)) => caller.id == owner.id,
+                (_, CallOwner::Session, MessageOwner::Session) => true,
+                _ => false,
             };
             if is_affected && matches!(call.state, CallState::Waiting(_)) {
-                call.deadline.pause(now);
-                res.push(id);
+                call.deadlines.pause(now);
+                paused.push(id);
             }
         }
-        res
+        paused
     }
 
-    /// Resumes the deadlines of these calls. Returns true when the timer must be notified, because it would check
-    /// too late.
+    /// Resumes the deadlines of these calls. Returns true when the timer must be woken, because it would check too
+    /// late.
     pub(crate) fn resume_deadlines(&self, calls: &[RequestId], now: Instant) -> bool {
         let mut table = self.0.lock();
         let mut next: Option<Instant> = None;
         for id in calls {
             if let Some(call) = table.get(*id) {
-                call.deadline.resume(now);
-                next = [next, call.deadline.next()].into_iter().flatten().min();
+                call.deadlines.resume(now);
+                next = [next, call.deadlines.next()].into_iter().flatten().min();
             }
         }
-        table.arm(next)
+        table.schedule_check(next)
     }
 
     /// Sets the outcome of call `id`. Returns false when the call is unknown or already has one.
@@ -208,17 +213,16 @@ impl PendingCalls {
             let call = table.calls.get_mut(slot_index(id)).filter(|it| it.serial == id >> SLOT_BITS);
             let waiting = call.filter(|it| matches!(it.state, CallState::Waiting(_)));
             let Some(call) = waiting else {
-                // A late response to a cancelled call: the server no longer works on it and sends no more requests
-                // for it.
-                table.recent.record_late_response(id);
+                // If this is a late response to a cancelled call, the server sends no more requests for it.
+                table.recent_calls.record_late_response(id);
                 return false;
             };
-            if table.has_own_callers {
-                table.recent.record_outcome(id, &call.owner_hint, &outcome);
+            if table.has_callers {
+                table.recent_calls.record_outcome(id, &call.owner, &outcome);
             }
-            call.complete(outcome).flatten()
+            call.complete(outcome)
         };
-        // Outside the lock: waking may run the call's task at once on another thread.
+        // The task is woken outside the lock, because it may run on another thread at once.
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -226,12 +230,12 @@ impl PendingCalls {
     }
 
     /// Whether call `id` has no outcome yet.
-    pub(crate) fn awaits(&self, id: RequestId) -> bool {
+    pub(crate) fn is_pending(&self, id: RequestId) -> bool {
         self.0.lock().get(id).is_some_and(|call| matches!(call.state, CallState::Waiting(_)))
     }
 
-    /// Resets the idle deadline of call `id` and passes the progress to its handler. Ignored when the call has
-    /// ended or is unknown.
+    /// Resets the idle deadline of call `id` and calls its progress callback. Ignored when the call has an outcome or
+    /// is unknown.
     pub(crate) fn handle_progress(&self, id: RequestId, progress: Progress, now: Instant) {
         let on_progress = {
             let mut table = self.0.lock();
@@ -239,8 +243,8 @@ impl PendingCalls {
             if matches!(call.state, CallState::Done(_)) {
                 return;
             }
-            call.deadline.reset_idle(now);
-            call.progress.clone()
+            call.deadlines.reset_idle(now);
+            call.on_progress.clone()
         };
         if let Some(on_progress) = on_progress {
             on_progress(progress);
@@ -258,14 +262,14 @@ impl PendingCalls {
             if matches!(call.state, CallState::Done(_)) {
                 continue;
             }
-            if let Some(expiry) = call.deadline.expired(now) {
+            if let Some(expiry) = call.deadlines.expiry(now) {
                 let id = call.serial << SLOT_BITS | slot as u64;
                 expired.push(id);
-                table.recent.record_cancelled(id, &call.owner_hint, now);
-                wakers.extend(call.complete(RpcOutcome::Expired(expiry)).flatten());
+                table.recent_calls.record_cancelled(id, &call.owner, now);
+                wakers.extend(call.complete(RpcOutcome::Expired(expiry)));
                 continue;
             }
-            next = [next, call.deadline.next()].into_iter().flatten().min();
+            next = [next, call.deadlines.next()].into_iter().flatten().min();
         }
         table.next_check = next;
         drop(guard);
@@ -276,16 +280,16 @@ impl PendingCalls {
     }
 
     /// Ends every call and refuses later ones. Only the first disconnect counts.
-    pub(crate) fn close(&self, ended: Arc<Disconnect>) {
+    pub(crate) fn close(&self, disconnect: Arc<Disconnect>) {
         let mut wakers = Vec::new();
         let mut table = self.0.lock();
-        if table.closed.is_some() {
+        if table.disconnect.is_some() {
             return;
         }
         for (_, call) in &mut table.calls {
-            wakers.extend(call.complete(RpcOutcome::Closed(Arc::clone(&ended))).flatten());
+            wakers.extend(call.complete(RpcOutcome::Closed(Arc::clone(&disconnect))));
         }
-        table.closed = Some(ended);
+        table.disconnect = Some(disconnect);
         drop(table);
         for waker in wakers {
             waker.wake();
@@ -294,7 +298,7 @@ impl PendingCalls {
 
     /// How the connection ended, if it has ended.
     pub(crate) fn disconnect(&self) -> Option<Arc<Disconnect>> {
-        self.0.lock().closed.clone()
+        self.0.lock().disconnect.clone()
     }
 }
 
@@ -304,38 +308,32 @@ impl CallTable {
         self.calls.iter().map(|it| it.1).filter(|it| matches!(it.state, CallState::Waiting(_)))
     }
 
-    /// Schedules a check at `next`. Returns true when the timer must be notified, because it would check later.
-    fn arm(&mut self, next: Option<Instant>) -> bool {
-        match (next, self.next_check) {
-            (Some(next), next_check) if next_check.is_none_or(|it| next < it) => {
-                self.next_check = Some(next);
-                true
-            }
-            _ => false,
+    /// Schedules a check at `at`. Returns true when the timer must be woken, because it would check later.
+    fn schedule_check(&mut self, at: Option<Instant>) -> bool {
+        let is_earlier = at.is_some_and(|at| self.next_check.is_none_or(|next_check| at < next_check));
+        if is_earlier {
+            self.next_check = at;
         }
+        is_earlier
     }
 
-    /// The call with this id. An id whose slot was reused is unknown.
+    /// The call with this id. The id of a removed call finds nothing, even if its slot is used again.
     fn get(&mut self, id: RequestId) -> Option<&mut PendingCall> {
         self.calls.get_mut(slot_index(id)).filter(|it| it.serial == id >> SLOT_BITS)
     }
 }
 
 impl PendingCall {
-    /// Sets the outcome. Returns `None` when the call already has one. The inner value is the waker of the waiting
-    /// task, if it was polled.
-    fn complete(&mut self, outcome: RpcOutcome) -> Option<Option<Waker>> {
-        match &mut self.state {
-            CallState::Done(_) => None,
-            CallState::Waiting(waker) => {
-                let waker = waker.take();
-                self.state = CallState::Done(outcome);
-                Some(waker)
-            }
-        }
+    /// Sets the outcome, unless the call already has one. Returns the waker of the waiting task, which must be woken.
+    fn complete(&mut self, outcome: RpcOutcome) -> Option<Waker> {
+        let CallState::Waiting(waker) = &mut self.state else { return None };
+        let waker = waker.take();
+        self.state = CallState::Done(outcome);
+        waker
     }
 }
 
+/// The slot of the call with this id.
 fn slot_index(id: RequestId) -> usize {
     (id & (MAX_CALLS as u64 - 1)) as usize
 }

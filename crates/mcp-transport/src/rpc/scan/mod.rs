@@ -42,7 +42,7 @@ pub enum ScannedFrame {
     },
     /// A JSON-RPC batch (2025-03-26): the ranges of its messages.
     Batch(Vec<Range<usize>>),
-    /// None of these.
+    /// Bytes that are none of these.
     Noise,
 }
 
@@ -52,13 +52,13 @@ pub enum ScannedFrame {
 pub enum ResponseId {
     /// A number that may be one of our ids; some servers send it back as a string.
     Number(u64),
-    /// `null` or missing: the server could not read our message.
+    /// No id: it is `null` or missing.
     Absent,
-    /// Not one of our ids.
+    /// An id that is not one of ours.
     Foreign,
 }
 
-/// The maximum number of digits of an id that is read without an overflow check.
+/// The maximum number of digits of an id on the fast path. An id of so many digits does not overflow a `u64`.
 const MAX_ID_DIGITS: usize = 19;
 
 /// The maximum number of messages in a batch.
@@ -69,7 +69,7 @@ pub fn scan(frame: &[u8]) -> ScannedFrame {
     if let Some(response) = scan_common_response(frame) {
         return response;
     }
-    let mut cursor = FrameCursor { frame, at: 0 };
+    let mut cursor = FrameCursor { frame, position: 0 };
     cursor.skip_space();
     match cursor.peek() {
         Some(b'{') => scan_object(&mut cursor),
@@ -78,7 +78,8 @@ pub fn scan(frame: &[u8]) -> ScannedFrame {
     }
 }
 
-/// Fast path for the form that most servers use for a response. Returns the same result as [`scan_object`].
+/// Classifies a response of the form that most servers use, without a loop over the keys. Returns the same result as
+/// [`scan_object`], or `None` for any other form.
 fn scan_common_response(frame: &[u8]) -> Option<ScannedFrame> {
     const START: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
     let rest = frame.strip_prefix(START)?;
@@ -92,8 +93,9 @@ fn scan_common_response(frame: &[u8]) -> Option<ScannedFrame> {
     Some(ScannedFrame::Response { id: ResponseId::Number(id), id_text, is_error: false, payload_start })
 }
 
+/// Classifies the object at the cursor.
 fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
-    cursor.at += 1;
+    cursor.position += 1;
     let mut id = None;
     let mut method = None;
     let mut params = None;
@@ -102,7 +104,7 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
         cursor.skip_space();
         match cursor.peek() {
             Some(b',') => {
-                cursor.at += 1;
+                cursor.position += 1;
                 continue;
             }
             Some(b'"') => {}
@@ -114,9 +116,9 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
         if cursor.peek() != Some(b':') {
             return ScannedFrame::Noise;
         }
-        cursor.at += 1;
+        cursor.position += 1;
         cursor.skip_space();
-        let start = cursor.at;
+        let start = cursor.position;
         match &cursor.frame[key] {
             b"\"result\"" if payload_start.is_none() && method.is_none() => {
                 payload_start = Some((start, false))
@@ -130,20 +132,20 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
                 if !cursor.skip_value() {
                     return ScannedFrame::Noise;
                 }
-                id = Some(start..cursor.at);
+                id = Some(start..cursor.position);
             }
             b"\"method\"" if method.is_none() => {
                 if !cursor.skip_value() {
                     return ScannedFrame::Noise;
                 }
-                let Some(name) = parse_method(&cursor.frame[start..cursor.at]) else {
+                let Some(name) = parse_method(&cursor.frame[start..cursor.position]) else {
                     return ScannedFrame::Noise;
                 };
                 method = Some(name);
             }
             _ => {}
         }
-        // Everything needed is known; the payload, which may be long, is not walked.
+        // The response is known, so the payload, which may be long, is not walked.
         if let (Some((payload_start, is_error)), Some(id), None) = (payload_start, &id, &method) {
             return ScannedFrame::Response {
                 id: parse_response_id(&cursor.frame[id.clone()]),
@@ -152,7 +154,7 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
                 payload_start,
             };
         }
-        if cursor.at == start && !cursor.skip_value() {
+        if cursor.position == start && !cursor.skip_value() {
             return ScannedFrame::Noise;
         }
     }
@@ -170,7 +172,7 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
     }
 }
 
-/// The method in a JSON string. Most names have no escapes and are not copied.
+/// Parses a JSON string as a method. Most names have no escapes and are not copied.
 fn parse_method(json: &[u8]) -> Option<MethodName> {
     serde_json::from_slice::<&str>(json)
         .map(MethodName::from)
@@ -178,27 +180,29 @@ fn parse_method(json: &[u8]) -> Option<MethodName> {
         .ok()
 }
 
+/// Finds the items of the array at the cursor.
 fn scan_batch(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
-    cursor.at += 1;
+    cursor.position += 1;
     let mut items = Vec::new();
     loop {
         cursor.skip_space();
         match cursor.peek() {
             Some(_) if items.len() == MAX_BATCH_ITEMS => return ScannedFrame::Noise,
-            Some(b',') => cursor.at += 1,
+            Some(b',') => cursor.position += 1,
             Some(b']') => return ScannedFrame::Batch(items),
             Some(_) => {
-                let start = cursor.at;
+                let start = cursor.position;
                 if !cursor.skip_value() {
                     return ScannedFrame::Noise;
                 }
-                items.push(start..cursor.at);
+                items.push(start..cursor.position);
             }
             None => return ScannedFrame::Noise,
         }
     }
 }
 
+/// Parses the JSON text of a response's id.
 fn parse_response_id(text: &[u8]) -> ResponseId {
     if text == b"null" {
         return ResponseId::Absent;
@@ -214,39 +218,40 @@ fn parse_response_id(text: &[u8]) -> ResponseId {
     }
 }
 
+/// A position in a frame.
 struct FrameCursor<'a> {
     frame: &'a [u8],
-    at: usize,
+    position: usize,
 }
 
 impl FrameCursor<'_> {
     fn peek(&self) -> Option<u8> {
-        self.frame.get(self.at).copied()
+        self.frame.get(self.position).copied()
     }
 
     fn skip_space(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
-            self.at += 1;
+            self.position += 1;
         }
     }
 
     /// Whether the value at the cursor is `null`.
     fn is_null(&self) -> bool {
-        self.frame[self.at..].starts_with(b"null")
+        self.frame[self.position..].starts_with(b"null")
     }
 
     /// Skips the string at the cursor; returns its range, quotes included.
     fn skip_string(&mut self) -> Option<Range<usize>> {
-        let start = self.at;
-        self.at += 1;
+        let start = self.position;
+        self.position += 1;
         loop {
-            let found = memchr::memchr2(b'"', b'\\', self.frame.get(self.at..)?)?;
-            self.at += found;
-            if self.frame[self.at] == b'"' {
-                self.at += 1;
-                return Some(start..self.at);
+            let found = memchr::memchr2(b'"', b'\\', self.frame.get(self.position..)?)?;
+            self.position += found;
+            if self.frame[self.position] == b'"' {
+                self.position += 1;
+                return Some(start..self.position);
             }
-            self.at += 2;
+            self.position += 2;
         }
     }
 
@@ -263,19 +268,19 @@ impl FrameCursor<'_> {
                 }
                 Some(b'{' | b'[') => {
                     depth += 1;
-                    self.at += 1;
+                    self.position += 1;
                 }
                 Some(b'}' | b']') => {
-                    let Some(less) = depth.checked_sub(1) else { return false };
-                    depth = less;
-                    self.at += 1;
+                    let Some(outer_depth) = depth.checked_sub(1) else { return false };
+                    depth = outer_depth;
+                    self.position += 1;
                 }
                 Some(b',' | b':' | b' ' | b'\t' | b'\n' | b'\r') if depth > 0 => {
-                    self.at += 1;
+                    self.position += 1;
                     continue;
                 }
                 Some(_) => {
-                    let rest = &self.frame[self.at..];
+                    let rest = &self.frame[self.position..];
                     let len = rest
                         .iter()
                         .position(|it| {
@@ -288,7 +293,7 @@ impl FrameCursor<'_> {
                     if len == 0 {
                         return false;
                     }
-                    self.at += len;
+                    self.position += len;
                 }
             }
             if depth == 0 {

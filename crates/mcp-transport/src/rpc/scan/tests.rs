@@ -28,7 +28,7 @@ fn check(frame: &str, want: &str) {
 }
 
 #[test]
-fn key_orders_of_typescript_python_and_go() {
+fn responses_are_found_in_the_key_orders_of_typescript_python_and_go() {
     check(r#"{"result":{"id":9,"content":[]},"jsonrpc":"2.0","id":4}"#, "result Number(4) {");
     check(r#"{"jsonrpc":"2.0","id":4,"result":{"tools":[{"id":7}]}}"#, "result Number(4) {");
     check(r#"{"jsonrpc":"2.0","result":[],"id":4}"#, "result Number(4) [");
@@ -39,7 +39,7 @@ fn key_orders_of_typescript_python_and_go() {
 #[test]
 fn fast_path_agrees_with_the_full_scan() {
     const BEGINNING: &str = r#"{"jsonrpc":"2.0","id":"#;
-    for (rest, is_usual) in [
+    for (rest, is_common) in [
         (r#"4,"result":{"a":1}}"#, true),
         (r#"4,"result": [1]}"#, true),
         (r#"4,"result":"#, true),
@@ -57,9 +57,9 @@ fn fast_path_agrees_with_the_full_scan() {
         (r#"4,"method":"ping"}"#, false),
     ] {
         let frame = format!("{BEGINNING}{rest}");
-        let full_scan = scan_object(&mut FrameCursor { frame: frame.as_bytes(), at: 0 });
+        let full_scan = scan_object(&mut FrameCursor { frame: frame.as_bytes(), position: 0 });
         let fast_scan = scan_common_response(frame.as_bytes());
-        assert_eq!(fast_scan.is_some(), is_usual, "{frame}");
+        assert_eq!(fast_scan.is_some(), is_common, "{frame}");
         assert_eq!(fast_scan.unwrap_or(full_scan.clone()), full_scan, "{frame}");
     }
 }
@@ -75,7 +75,7 @@ fn kind_is_decided_before_the_id() {
 }
 
 #[test]
-fn foreign_ids_are_not_ours() {
+fn only_unsigned_integers_are_our_ids() {
     check(r#"{"id":"4","result":{}}"#, "result Number(4) {");
     check(r#"{"id":"x4","result":{}}"#, "result Foreign {");
     check(r#"{"id":4.0,"result":{}}"#, "result Foreign {");
@@ -87,7 +87,7 @@ fn foreign_ids_are_not_ours() {
 }
 
 #[test]
-fn strings_and_brackets_are_skipped() {
+fn brackets_in_strings_and_values_are_skipped() {
     check(r#"{"a":"\"id\":1,}]","result":"\\","id":2}"#, "result Number(2) \"");
     check(r#"{"result":{"x":["}",{"y":"]"}]},"id":2}"#, "result Number(2) {");
     check(r#"{"result":true,"id":2}"#, "result Number(2) t");
@@ -145,7 +145,7 @@ fn any_key() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn serde_json_agrees(pairs in prop::collection::vec((any_key(), any_value()), 0..6), pretty in any::<bool>()) {
+    fn scan_agrees_with_serde_json(pairs in prop::collection::vec((any_key(), any_value()), 0..6), pretty in any::<bool>()) {
         let mut seen = std::collections::HashSet::new();
         let pairs: Vec<_> = pairs.into_iter().filter(|(key, _)| seen.insert(key.clone())).collect();
         // Written by hand to keep the generated key order.
@@ -189,7 +189,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_no_panic(bytes in prop::collection::vec(prop_oneof![Just(b'{'), Just(b'"'), Just(b':'),
+    fn no_bytes_cause_a_panic(bytes in prop::collection::vec(prop_oneof![Just(b'{'), Just(b'"'), Just(b':'),
         Just(b'['), Just(b'\\'), Just(b'}'), any::<u8>()], 0..40)) {
         scan(&bytes);
     }

@@ -7,17 +7,17 @@ use mcp_host_model::RpcError;
 
 use crate::error::ConnectError;
 use crate::error::disconnect::Disconnect;
-use crate::session::negotiated::Negotiated;
+use crate::session::negotiated::NegotiatedSession;
 use crate::session::negotiated::era_reason::EraReason;
 use crate::session::options::Eras;
 
 /// The time that a connection may take to close after its handshake failed.
 pub(super) const CLOSE_GRACE: Duration = Duration::from_millis(500);
 
-/// The time that it may take longer to end the server by force, which gives evidence for the error.
+/// The additional time for ending the server by force. Its exit code is evidence for the error.
 pub(super) const FORCE_TIME: Duration = Duration::from_secs(2);
 
-/// Why a handshake failed. How its connection ended is not yet known and is added later.
+/// Why a handshake failed. The caller closes the connection and then adds how it ended.
 pub(crate) enum HandshakeFailure {
     /// The connection ended during the handshake.
     Ended(Arc<Disconnect>),
@@ -25,13 +25,13 @@ pub(crate) enum HandshakeFailure {
     Rejected(RpcError),
     /// Any other failure, for example a refused HTTP request or an invalid response.
     Other(ConnectError),
-    /// Not a failure: the server can be used in the legacy era, but only because it started slowly. It is connected
-    /// again, with these eras.
-    Restart { eras: Eras, legacy: Box<Negotiated> },
+    /// Not a failure: the server answered `initialize`, but possibly only because it was not ready for the probe. It is
+    /// connected again, with these eras.
+    Restart { eras: Eras, legacy: Box<NegotiatedSession> },
 }
 
 impl HandshakeFailure {
-    /// The reason for the legacy era after this failure of the probe.
+    /// The reason for the legacy era, if this is the failure of the probe.
     pub(super) fn era_reason(&self) -> EraReason {
         match self {
             HandshakeFailure::Rejected(error) => EraReason::ProbeRejected(error.code),
@@ -48,26 +48,28 @@ impl HandshakeFailure {
 /// not silent.
 pub(crate) fn timeout_error(
     limit: Duration,
-    has_response: bool,
+    has_responded: bool,
     disconnect: Arc<Disconnect>,
 ) -> ConnectError {
     let evidence = &disconnect.evidence;
-    if has_response || !evidence.stderr.is_empty() || evidence.noise_bytes > 0 {
+    if has_responded || !evidence.stderr.is_empty() || evidence.noise_bytes > 0 {
         ConnectError::TimedOut { after: limit, disconnect }
     } else {
         ConnectError::Silent { after: limit, disconnect }
     }
 }
 
-pub(crate) fn invalid_response(what: &str) -> HandshakeFailure {
+pub(crate) fn invalid_response_failure(what: &str) -> HandshakeFailure {
     HandshakeFailure::Other(ConnectError::InvalidResponse(what.to_owned()))
 }
 
-pub(crate) fn too_large(limit: usize) -> HandshakeFailure {
-    invalid_response(&format!("it exceeds the message size limit of {limit} bytes"))
+/// The failure for a response over the message size limit.
+pub(crate) fn too_large_failure(limit: usize) -> HandshakeFailure {
+    invalid_response_failure(&format!("it exceeds the message size limit of {limit} bytes"))
 }
 
-pub(crate) fn version_failure(offered: &[String]) -> HandshakeFailure {
+/// The failure for a server that offers no version that we support.
+pub(crate) fn unsupported_version_failure(offered: &[String]) -> HandshakeFailure {
     // The server's text, limited to one line.
     let offered: String = offered.join(", ").chars().filter(|it| !it.is_control()).take(100).collect();
     let offered = if offered.is_empty() { "unknown versions".to_owned() } else { offered };

@@ -7,17 +7,19 @@ use serde_json::value::RawValue;
 use crate::error::ConnectError;
 use crate::rpc::frame;
 use crate::rpc::outcome::RpcOutcome;
-use crate::session::handshake::failure::{HandshakeFailure, invalid_response, too_large, version_failure};
+use crate::session::handshake::failure::{
+    HandshakeFailure, invalid_response_failure, too_large_failure, unsupported_version_failure,
+};
 use crate::session::handshake::request::HandshakeConnection;
-use crate::session::negotiated::Negotiated;
+use crate::session::negotiated::NegotiatedSession;
 use crate::session::negotiated::client_meta::{client_json, legacy_capabilities};
-use crate::session::negotiated::server::server_info;
+use crate::session::negotiated::server::read_server_info;
 use crate::session::server_error::read_error;
 use crate::transport::{MessageHead, OutboundMessage, StreamError};
 
 impl HandshakeConnection<'_> {
     /// Sends `initialize` and then `notifications/initialized`.
-    pub(super) async fn initialize(self) -> Result<Negotiated, HandshakeFailure> {
+    pub(super) async fn initialize(self) -> Result<NegotiatedSession, HandshakeFailure> {
         let version = ProtocolVersion::LATEST_LEGACY;
         let params = format!(
             r#""protocolVersion":"{version}","capabilities":{},"clientInfo":{}"#,
@@ -34,16 +36,16 @@ impl HandshakeConnection<'_> {
             ) => {
                 return Err(HandshakeFailure::Other(ConnectError::Refused(error)));
             }
-            RpcOutcome::StreamFailed(StreamError::TooLarge(limit)) => return Err(too_large(limit)),
+            RpcOutcome::StreamFailed(StreamError::TooLarge(limit)) => return Err(too_large_failure(limit)),
             RpcOutcome::StreamFailed(StreamError::NotExecuted(_)) => {
-                return Err(invalid_response("the server asks for a session before it opens one"));
+                return Err(invalid_response_failure("the server asks for a session before it opens one"));
             }
             RpcOutcome::Expired(_) => {
                 unreachable!("the handshake as a whole has a deadline, its requests have none")
             }
             RpcOutcome::Closed(disconnect) => return Err(HandshakeFailure::Ended(disconnect)),
         };
-        let negotiated = parse_initialize(&frame)?;
+        let negotiated = read_initialize_result(&frame)?;
         let head = MessageHead::new(None, Method::Initialized, Some(negotiated.version));
         let body = frame::notification(Method::Initialized.as_str(), "", "");
         self.connection.engine.send(OutboundMessage { epoch: self.epoch, head, body });
@@ -52,7 +54,7 @@ impl HandshakeConnection<'_> {
 }
 
 /// Reads the result of `initialize`.
-fn parse_initialize(payload: &[u8]) -> Result<Negotiated, HandshakeFailure> {
+fn read_initialize_result(payload: &[u8]) -> Result<NegotiatedSession, HandshakeFailure> {
     #[derive(Deserialize)]
     struct InitializeResult<'a> {
         #[serde(rename = "protocolVersion")]
@@ -64,14 +66,16 @@ fn parse_initialize(payload: &[u8]) -> Result<Negotiated, HandshakeFailure> {
         instructions: Option<String>,
     }
     let result = InitializeResult::deserialize(&mut serde_json::Deserializer::from_slice(payload))
-        .map_err(|it| invalid_response(&it.to_string()))?;
+        .map_err(|it| invalid_response_failure(&it.to_string()))?;
     // The server chooses the version; one that we do not know is an error.
-    let version: ProtocolVersion =
-        result.version.parse().map_err(|_| version_failure(std::slice::from_ref(&result.version)))?;
+    let version: ProtocolVersion = result
+        .version
+        .parse()
+        .map_err(|_| unsupported_version_failure(std::slice::from_ref(&result.version)))?;
     // The modern era has no `initialize`, so its result must not contain a modern version.
     if version.era() == Era::Modern {
-        return Err(version_failure(std::slice::from_ref(&result.version)));
+        return Err(unsupported_version_failure(std::slice::from_ref(&result.version)));
     }
-    let server = server_info(result.server, result.instructions, result.capabilities);
-    Ok(Negotiated::new(version, server, String::new()))
+    let server = read_server_info(result.server, result.instructions, result.capabilities);
+    Ok(NegotiatedSession::new(version, server, String::new()))
 }

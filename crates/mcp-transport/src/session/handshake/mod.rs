@@ -30,24 +30,24 @@ use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::error::request_error::RequestError;
 use crate::rpc::deadline::time_after;
-use crate::session::connection::{Connection, SessionParts};
-use crate::session::negotiated::Negotiated;
+use crate::session::connection::{SessionConnection, SessionParts};
+use crate::session::negotiated::NegotiatedSession;
 use crate::session::negotiated::era_reason::EraReason;
 use crate::session::negotiated::server::{ServerCapabilities, ServerInfo};
 use crate::session::options::{Eras, SessionOptions};
-use crate::session::server_error::redacted_error;
+use crate::session::server_error::redact_error;
 use crate::transport::{Dial, Epoch, HandshakeMode};
 use failure::{CLOSE_GRACE, FORCE_TIME, HandshakeFailure, timeout_error};
 use negotiate::EraPlan;
-use transport_probe::with_transport_probe;
+use transport_probe::diagnose_refusal;
 
 pub(crate) use request::HandshakeConnection;
 
 /// A connection whose handshake is done.
 pub(crate) struct OpenedConnection {
-    pub(crate) connection: Connection,
-    pub(crate) negotiated: Negotiated,
-    /// When the start had to be done.
+    pub(crate) connection: SessionConnection,
+    pub(crate) negotiated: NegotiatedSession,
+    /// The deadline of the start; see [`Session::start_deadline`](crate::Session::start_deadline).
     pub(crate) deadline: Instant,
 }
 
@@ -66,36 +66,33 @@ pub(crate) async fn open(
     let mut deadline = deadline_from_now();
     let full_plan = EraPlan { eras: options.eras, known_era: options.known_era, ..EraPlan::ANY };
     let mut plan = full_plan;
-    // Whether a server that closes its connection is connected once more.
+    // Whether to connect once more if the server closes its connection.
     let mut may_reconnect = true;
     let mut dial = Arc::clone(dial);
-    // Why the server refused the first transport, while the second one is tried.
+    // The refusal of the first transport, if the second one is tried.
     let mut first_refusal: Option<RequestError> = None;
     loop {
-        let connection = Connection::start(&dial, options, parts);
+        let connection = SessionConnection::start(&dial, options, parts);
         let handshake =
             HandshakeConnection { dial: dial.as_ref(), connection: &connection, options, epoch: Epoch(0) };
         let negotiation = async {
             match dial.handshake_mode() {
                 HandshakeMode::Negotiate => handshake.negotiate(plan).await,
-                HandshakeMode::Resume => Ok(resumed_session()),
+                HandshakeMode::Resume => Ok(assume_resumed_session()),
             }
         };
         let failure = match tokio::time::timeout_at(deadline, negotiation).await {
             Ok(Ok(negotiated)) => return Ok(OpenedConnection { connection, negotiated, deadline }),
             Ok(Err(failure)) => failure,
             Err(_) => {
-                let has_response = connection.has_response();
-                return Err(timeout_error(
-                    limit,
-                    has_response,
-                    connection.shutdown(CLOSE_GRACE, FORCE_TIME).await,
-                ));
+                let has_responded = connection.has_responded();
+                let disconnect = connection.shutdown(CLOSE_GRACE, FORCE_TIME).await;
+                return Err(timeout_error(limit, has_responded, disconnect));
             }
         };
         let closing = connection.shutdown(CLOSE_GRACE, FORCE_TIME);
         let disconnect = match &failure {
-            // The connection is closed when it is dropped.
+            // If the time is over, the drop of the connection closes it.
             HandshakeFailure::Restart { .. } => {
                 let _ = tokio::time::timeout_at(deadline, closing).await;
                 Arc::new(Disconnect::new(DisconnectReason::Stopped))
@@ -105,13 +102,13 @@ pub(crate) async fn open(
         match failure {
             // The known era may be outdated. Connect again and try both eras.
             HandshakeFailure::Ended(disconnect)
-                if may_reconnect && plan.is_known(Era::Legacy) && peer_ended(&disconnect) =>
+                if may_reconnect && plan.is_known(Era::Legacy) && is_ended_by_peer(&disconnect) =>
             {
                 (may_reconnect, plan.known_era) = (false, None);
             }
             // The server may have exited because of the probe. Connect again without it.
             HandshakeFailure::Ended(disconnect)
-                if may_reconnect && plan.eras == Eras::Both && peer_ended(&disconnect) =>
+                if may_reconnect && plan.eras == Eras::Both && is_ended_by_peer(&disconnect) =>
             {
                 (may_reconnect, plan.eras) = (false, Eras::Legacy);
                 plan.legacy_reason = EraReason::ProbeClosed;
@@ -124,19 +121,14 @@ pub(crate) async fn open(
                 let error = match ConnectError::from_disconnect(disconnect) {
                     ConnectError::Refused(error) if first_refusal.is_none() => {
                         let probe = dial.diagnostic_probe(&error);
-                        ConnectError::Refused(
-                            with_transport_probe(error, probe, (options, parts), deadline).await,
-                        )
+                        ConnectError::Refused(diagnose_refusal(error, probe, options, parts, deadline).await)
                     }
                     error => error,
                 };
                 return Err(error.after_refusal(first_refusal));
             }
             HandshakeFailure::Rejected(error) => {
-                return Err(ConnectError::Rejected {
-                    error: redacted_error(error, dial.as_ref()),
-                    disconnect,
-                });
+                return Err(ConnectError::Rejected { error: redact_error(error, dial.as_ref()), disconnect });
             }
             HandshakeFailure::Other(ConnectError::Refused(error)) if first_refusal.is_none() => {
                 match dial.fallback(&error) {
@@ -145,7 +137,7 @@ pub(crate) async fn open(
                     }
                     None => {
                         let probe = dial.diagnostic_probe(&error);
-                        let error = with_transport_probe(error, probe, (options, parts), deadline).await;
+                        let error = diagnose_refusal(error, probe, options, parts, deadline).await;
                         return Err(ConnectError::Refused(error));
                     }
                 }
@@ -155,32 +147,33 @@ pub(crate) async fn open(
     }
 }
 
-/// Whether the server ended the connection, after it had been reached.
-fn peer_ended(disconnect: &Disconnect) -> bool {
+/// Whether the server ended a connection that had been established.
+fn is_ended_by_peer(disconnect: &Disconnect) -> bool {
     disconnect.evidence.exit.is_some()
         || matches!(disconnect.reason, DisconnectReason::PeerClosed | DisconnectReason::Broken(_))
 }
 
 /// Repeats the handshake on a running connection after the server lost the session.
-pub(crate) async fn reopen(handshake: HandshakeConnection<'_>) -> Result<Negotiated, ConnectError> {
+pub(crate) async fn reopen(handshake: HandshakeConnection<'_>) -> Result<NegotiatedSession, ConnectError> {
     let limit = handshake.options.limits.startup;
-    let stopped = || Arc::new(Disconnect::new(DisconnectReason::Stopped));
+    let no_disconnect = || Arc::new(Disconnect::new(DisconnectReason::Stopped));
     match tokio::time::timeout(limit, handshake.initialize()).await {
         Ok(Ok(negotiated)) => Ok(negotiated),
         // `initialize` alone never restarts.
         Ok(Err(HandshakeFailure::Restart { eras: _, legacy })) => Ok(*legacy),
         Ok(Err(HandshakeFailure::Ended(disconnect))) => Err(ConnectError::from_disconnect(disconnect)),
         Ok(Err(HandshakeFailure::Rejected(error))) => Err(ConnectError::Rejected {
-            error: redacted_error(error, handshake.dial),
-            disconnect: stopped(),
+            error: redact_error(error, handshake.dial),
+            disconnect: no_disconnect(),
         }),
         Ok(Err(HandshakeFailure::Other(error))) => Err(error),
-        Err(_) => Err(ConnectError::TimedOut { after: limit, disconnect: stopped() }),
+        Err(_) => Err(ConnectError::TimedOut { after: limit, disconnect: no_disconnect() }),
     }
 }
 
-/// The result for a resumed session, which has no handshake: nothing is known about the server.
-fn resumed_session() -> Negotiated {
+/// The result without a handshake, for a resumed session: nothing is known about the server.
+fn assume_resumed_session() -> NegotiatedSession {
     let server = ServerInfo { capabilities: ServerCapabilities::unknown(), ..ServerInfo::default() };
-    Negotiated::new(ProtocolVersion::LATEST_LEGACY, server, String::new()).because(EraReason::Resumed)
+    NegotiatedSession::new(ProtocolVersion::LATEST_LEGACY, server, String::new())
+        .with_era_reason(EraReason::Resumed)
 }

@@ -6,8 +6,10 @@ use crate::error::ConnectError;
 use crate::session::handshake::discover::ProbeOutcome;
 use crate::session::handshake::failure::HandshakeFailure;
 use crate::session::handshake::request::HandshakeConnection;
-use crate::session::handshake::silence::{PROBE_GRACE, PROBE_SILENCE, known_modern_silence, silence};
-use crate::session::negotiated::Negotiated;
+use crate::session::handshake::silence::{
+    PROBE_GRACE, PROBE_SILENCE, known_modern_probe_timeout, wait_for_silence,
+};
+use crate::session::negotiated::NegotiatedSession;
 use crate::session::negotiated::era_reason::EraReason;
 use crate::session::options::Eras;
 use crate::transport::HandshakeMode;
@@ -41,9 +43,9 @@ impl EraPlan {
 impl HandshakeConnection<'_> {
     /// Performs the handshake on a connection, in the eras of `plan`. A known legacy server gets `initialize` first; a
     /// known modern server has more time to answer the probe.
-    pub(super) async fn negotiate(self, plan: EraPlan) -> Result<Negotiated, HandshakeFailure> {
+    pub(super) async fn negotiate(self, plan: EraPlan) -> Result<NegotiatedSession, HandshakeFailure> {
         match plan.eras {
-            Eras::Legacy => Ok(self.initialize().await?.because(plan.legacy_reason)),
+            Eras::Legacy => Ok(self.initialize().await?.with_era_reason(plan.legacy_reason)),
             Eras::Modern => match self.discover().await {
                 ProbeOutcome::Modern(negotiated) => Ok(negotiated),
                 ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure) => Err(failure),
@@ -51,15 +53,15 @@ impl HandshakeConnection<'_> {
             Eras::Both if plan.is_known(Era::Legacy) => match self.initialize().await {
                 // The server was probably replaced or updated since.
                 Err(HandshakeFailure::Rejected(_) | HandshakeFailure::Other(_)) => self.probe(plan).await,
-                outcome => Ok(outcome?.because(EraReason::Known)),
+                outcome => Ok(outcome?.with_era_reason(EraReason::Known)),
             },
             Eras::Both => self.probe(plan).await,
         }
     }
 
-    /// Performs a handshake in any era on a connection that is only used to find out whether the server
-    /// speaks a transport.
-    pub(crate) async fn negotiate_any(self) -> Result<Negotiated, HandshakeFailure> {
+    /// Performs a handshake in either era, or `initialize` alone for a dial that resumes a session. For a connection
+    /// that only tests whether the server speaks a transport.
+    pub(crate) async fn negotiate_any(self) -> Result<NegotiatedSession, HandshakeFailure> {
         match self.dial.handshake_mode() {
             HandshakeMode::Negotiate => self.negotiate(EraPlan::ANY).await,
             HandshakeMode::Resume => self.initialize().await,
@@ -67,26 +69,27 @@ impl HandshakeConnection<'_> {
     }
 
     /// Sends `server/discover`, and `initialize` after an error or after a silence.
-    async fn probe(self, plan: EraPlan) -> Result<Negotiated, HandshakeFailure> {
+    async fn probe(self, plan: EraPlan) -> Result<NegotiatedSession, HandshakeFailure> {
         let silence_timeout = if plan.is_known(Era::Modern) {
-            known_modern_silence(self.options.limits.startup)
+            known_modern_probe_timeout(self.options.limits.startup)
         } else {
             PROBE_SILENCE
         };
         let mut discover = std::pin::pin!(self.discover());
         let first = tokio::select! {
             probe = &mut discover => Some(probe),
-            () = silence(self.dial, silence_timeout) => None,
+            () = wait_for_silence(self.dial, silence_timeout) => None,
         };
         match first {
             Some(ProbeOutcome::Modern(negotiated)) => return Ok(negotiated),
             Some(ProbeOutcome::Failed(failure)) => return Err(failure),
             Some(ProbeOutcome::Legacy(failure)) => {
                 let legacy = self.initialize().await?;
-                let legacy = legacy.because(failure.era_reason());
-                return match plan.may_probe_again && is_unavailable(&failure) {
-                    true => Err(HandshakeFailure::Restart { eras: Eras::Both, legacy: Box::new(legacy) }),
-                    false => Ok(legacy),
+                let legacy = legacy.with_era_reason(failure.era_reason());
+                return if plan.may_probe_again && is_unavailable(&failure) {
+                    Err(HandshakeFailure::Restart { eras: Eras::Both, legacy: Box::new(legacy) })
+                } else {
+                    Ok(legacy)
                 };
             }
             None => {}
@@ -102,9 +105,9 @@ impl HandshakeConnection<'_> {
                 Ok(legacy) => match tokio::time::timeout(PROBE_GRACE, discover).await {
                     Ok(ProbeOutcome::Modern(_)) => restart(legacy),
                     Ok(ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure)) => {
-                        Ok(legacy.because(failure.era_reason()))
+                        Ok(legacy.with_era_reason(failure.era_reason()))
                     }
-                    Err(_) => Ok(legacy.because(EraReason::ProbeIgnored)),
+                    Err(_) => Ok(legacy.with_era_reason(EraReason::ProbeIgnored)),
                 },
                 // A server that does not know `initialize` may still answer the probe.
                 Err(failure) => tokio::select! {
@@ -112,7 +115,7 @@ impl HandshakeConnection<'_> {
                         ProbeOutcome::Modern(negotiated) => Ok(negotiated),
                         ProbeOutcome::Legacy(_) | ProbeOutcome::Failed(_) => Err(failure),
                     },
-                    () = silence(self.dial, PROBE_SILENCE) => Err(failure),
+                    () = wait_for_silence(self.dial, PROBE_SILENCE) => Err(failure),
                 },
             },
             probe = &mut discover => match probe {
@@ -121,14 +124,15 @@ impl HandshakeConnection<'_> {
                     Ok(Err(_)) | Err(_) => Ok(negotiated),
                 },
                 ProbeOutcome::Legacy(failure) | ProbeOutcome::Failed(failure) => {
-                    Ok(initialize.await?.because(failure.era_reason()))
+                    Ok(initialize.await?.with_era_reason(failure.era_reason()))
                 }
             },
         }
     }
 }
 
-/// Whether a server, or a gateway in front of it, was not available for the probe. This says nothing about its era.
+/// Whether the probe failed because the server, or a gateway in front of it, was temporarily not available. Such a
+/// failure says nothing about the server's era.
 fn is_unavailable(failure: &HandshakeFailure) -> bool {
     match failure {
         HandshakeFailure::Other(ConnectError::Refused(error)) => {

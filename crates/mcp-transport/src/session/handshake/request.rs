@@ -1,19 +1,19 @@
-//! A connection with what its handshake needs, and the requests of the handshake.
+//! Sends the requests of a handshake.
 
 use mcp_host_model::{Method, ProtocolVersion};
 
 use crate::rpc::engine::{CallSettings, CancelNotice};
 use crate::rpc::frame;
 use crate::rpc::outcome::RpcOutcome;
-use crate::session::connection::Connection;
+use crate::session::connection::SessionConnection;
 use crate::session::options::SessionOptions;
 use crate::transport::{Dial, Epoch, MessageHead, OutboundMessage};
 
-/// A connection with what its handshake needs.
+/// A connection and everything that its handshake needs.
 #[derive(Clone, Copy)]
 pub(crate) struct HandshakeConnection<'a> {
     pub(crate) dial: &'a dyn Dial,
-    pub(crate) connection: &'a Connection,
+    pub(crate) connection: &'a SessionConnection,
     pub(crate) options: &'a SessionOptions,
     pub(crate) epoch: Epoch,
 }

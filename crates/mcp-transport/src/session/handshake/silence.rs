@@ -1,7 +1,6 @@
 //! Timeouts for a server that does not answer the handshake's probe.
 //!
-//! Only the server's own silence counts. During a login, requests are held back, so the server has not received
-//! them yet.
+//! Silence during a login does not count, because requests are sent only after the login.
 
 use std::time::Duration;
 
@@ -13,14 +12,14 @@ pub(crate) const PROBE_SILENCE: Duration = Duration::from_secs(2);
 /// How long to wait for that answer after the one to `initialize`. A server that runs answers both at once.
 pub(crate) const PROBE_GRACE: Duration = Duration::from_secs(1);
 
-/// How long to wait for an answer to the probe if the server spoke the modern era on its last connection. It probably
-/// starts slowly, and a second start would take longer.
-pub(crate) fn known_modern_silence(startup: Duration) -> Duration {
+/// How long to wait for an answer to the probe if the server spoke the modern era on its last connection. Longer than
+/// [`PROBE_SILENCE`]: such a server probably only starts slowly, and starting it again would take longer.
+pub(crate) fn known_modern_probe_timeout(startup: Duration) -> Duration {
     (startup / 2).max(Duration::from_secs(10))
 }
 
-/// Resolves when the server was silent for this long without a login in progress.
-pub(crate) async fn silence(dial: &dyn Dial, timeout: Duration) {
+/// Resolves after `timeout` without a login in progress. The caller drops it when the server responds.
+pub(crate) async fn wait_for_silence(dial: &dyn Dial, timeout: Duration) {
     loop {
         let was_authorizing = dial.is_authorizing();
         tokio::time::sleep(timeout).await;

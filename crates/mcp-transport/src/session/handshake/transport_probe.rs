@@ -5,7 +5,7 @@ use std::time::Duration;
 use mcp_host_model::TransportKind;
 
 use crate::error::request_error::RequestError;
-use crate::session::connection::{Connection, SessionParts};
+use crate::session::connection::{SessionConnection, SessionParts};
 use crate::session::handshake::failure::{CLOSE_GRACE, FORCE_TIME, HandshakeFailure};
 use crate::session::handshake::request::HandshakeConnection;
 use crate::session::options::SessionOptions;
@@ -14,16 +14,17 @@ use crate::transport::{Epoch, TransportProbe};
 /// Timeout of the diagnostic probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Tries another transport, if there is one, and adds the result to the refusal.
-pub(crate) async fn with_transport_probe(
+/// Tries the transport of `probe`. If the server speaks it, the returned error says so; otherwise it is `error`.
+pub(crate) async fn diagnose_refusal(
     error: RequestError,
     probe: Option<TransportProbe>,
-    (options, parts): (&SessionOptions, &SessionParts),
+    options: &SessionOptions,
+    parts: &SessionParts,
     deadline: tokio::time::Instant,
 ) -> RequestError {
     let Some(TransportProbe { kind, dial }) = probe else { return error };
     let until = deadline.min(tokio::time::Instant::now() + PROBE_TIMEOUT);
-    let connection = Connection::start(&dial, options, parts);
+    let connection = SessionConnection::start(&dial, options, parts);
     let handshake =
         HandshakeConnection { dial: dial.as_ref(), connection: &connection, options, epoch: Epoch(0) };
     let handshake = async {

@@ -18,33 +18,34 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
 use crate::rpc::engine::{Engine, IncomingMessage, ServerRequestGuard, ServerRequestId};
 use crate::rpc::handlers::ServerEvent;
-use crate::rpc::notification::{self, params};
+use crate::rpc::notification::{self, read_params};
 use crate::session::cache::ResourceCache;
 use crate::session::incoming::request_responder::RequestResponder;
 use crate::session::incoming::server_event_router::{QueuePermit, ServerEventRouter};
 use crate::session::list_changes::ListChangeCounts;
 use crate::session::subscriptions::listen_stream::SubscriptionAck;
 
-/// The receivers of messages from the server.
+/// Where messages from the server are dispatched to.
 pub(crate) struct DispatchTargets {
     pub(crate) responder: Arc<RequestResponder>,
     pub(crate) router: ServerEventRouter,
-    pub(crate) changes: watch::Sender<ListChangeCounts>,
-    pub(crate) acknowledged: watch::Sender<SubscriptionAck>,
+    pub(crate) list_changes: watch::Sender<ListChangeCounts>,
+    pub(crate) subscription_ack: watch::Sender<SubscriptionAck>,
     pub(crate) read_results: Arc<ResourceCache>,
     /// The method of the first server request.
-    pub(crate) first_request: watch::Sender<Option<Method>>,
+    pub(crate) first_server_request: watch::Sender<Option<Method>>,
 }
 
 /// The server requests in progress.
 struct RunningRequests {
+    /// The handlers, each in a task that returns its result.
     tasks: JoinSet<Result<RawJson, RpcError>>,
     by_task: HashMap<Id, ServerRequestId>,
     by_request: HashMap<ServerRequestId, AbortHandle>,
 }
 
-/// Runs until the engine is closed.
-pub(crate) async fn run(
+/// Dispatches messages from the server until the engine is closed.
+pub(crate) async fn dispatch_messages(
     engine: Arc<Engine>,
     mut incoming: mpsc::Receiver<Box<IncomingMessage>>,
     targets: DispatchTargets,
@@ -73,12 +74,12 @@ pub(crate) async fn run(
                 }
             }
             IncomingMessage::Notification { epoch: _, method, frame, owner } => {
-                let params = params(&frame);
+                let params = read_params(&frame);
                 if method == Method::SubscriptionsAcknowledged {
-                    targets.acknowledged.send_if_modified(|it| it.read(params.as_ref()));
+                    targets.subscription_ack.send_if_modified(|ack| ack.update(params.as_ref()));
                 }
                 let event = notification::parse(method, params);
-                targets.changes.send_if_modified(|it| it.count(&event));
+                targets.list_changes.send_if_modified(|counts| counts.count_event(&event));
                 if let ServerEvent::ResourceUpdated { uri } = &event {
                     targets.read_results.remove_changed(uri);
                 }
@@ -91,7 +92,7 @@ pub(crate) async fn run(
             }
             IncomingMessage::Request { id, method, frame, origin } => {
                 let known = method.as_known().filter(|it| Method::SERVER_REQUESTS.contains(it));
-                targets.first_request.send_if_modified(|first| {
+                targets.first_server_request.send_if_modified(|first| {
                     let is_first = first.is_none() && known.is_some();
                     if is_first {
                         *first = known;
@@ -102,9 +103,9 @@ pub(crate) async fn run(
                     let refusal =
                         RpcError::new(code::INVALID_REQUEST, "a request with this id is in progress");
                     engine.respond(&id, &Err(refusal));
-                } else if let Some(slot) = targets.responder.try_permit() {
+                } else if let Some(slot) = targets.responder.try_acquire_permit() {
                     let responder = Arc::clone(&targets.responder);
-                    let params = params(&frame);
+                    let params = read_params(&frame);
                     let guard = ServerRequestGuard::start(&engine, &origin);
                     running.start(id, async move {
                         let _in_use = (slot, permit, guard);
@@ -120,17 +121,18 @@ pub(crate) async fn run(
 }
 
 impl RunningRequests {
+    /// Runs the handler of a request in a task of its own.
     fn start(
         &mut self,
         id: ServerRequestId,
-        answer: impl Future<Output = Result<RawJson, RpcError>> + Send + 'static,
+        handler: impl Future<Output = Result<RawJson, RpcError>> + Send + 'static,
     ) {
-        let task = self.tasks.spawn(answer);
+        let task = self.tasks.spawn(handler);
         self.by_task.insert(task.id(), id.clone());
         self.by_request.insert(id, task);
     }
 
-    /// The server cancels its request: the handler is aborted and no response is sent.
+    /// Aborts the handler of a request that the server cancelled. No response is sent.
     fn cancel(&mut self, id: &ServerRequestId) {
         if let Some(task) = self.by_request.remove(id) {
             self.by_task.remove(&task.id());
@@ -138,7 +140,7 @@ impl RunningRequests {
         }
     }
 
-    /// Sends the result of a handler, or an error if it panicked.
+    /// Sends the result of a finished handler, or an error if it panicked.
     fn finish(&mut self, engine: &Engine, done: Result<(Id, Result<RawJson, RpcError>), JoinError>) {
         let (task, outcome) = match done {
             Ok(done) => done,
@@ -152,13 +154,13 @@ impl RunningRequests {
     }
 }
 
-/// The JSON text of the request id in a cancel notification.
+/// The request id in a `notifications/cancelled`, as JSON text.
 fn cancelled_request_id(frame: &bytes::Bytes) -> Option<String> {
     #[derive(Deserialize)]
-    struct Params<'a> {
+    struct CancelledParams<'a> {
         #[serde(borrow, rename = "requestId")]
         id: &'a RawValue,
     }
-    let params = params(frame)?;
-    params.read::<Params<'_>>().ok().map(|it| it.id.get().to_owned())
+    let params = read_params(frame)?;
+    params.read::<CancelledParams<'_>>().ok().map(|it| it.id.get().to_owned())
 }

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::rpc::caller::CallerId;
 use crate::rpc::engine::{Engine, IncomingMessage};
 use crate::rpc::handlers::{Listener, LogMessage, ServerEvent};
-use crate::rpc::notification::{is_forwarded, redacted};
+use crate::rpc::notification::{is_forwarded, redact_event};
 use crate::transport::Dial;
 
 /// Maximum number of queued events.
@@ -33,21 +33,21 @@ pub struct SessionNotification {
 /// Callback for session notifications, in order. Runs on a task of the session; it must not block or panic.
 pub type OnSessionNotification = Arc<dyn Fn(SessionNotification) + Send + Sync>;
 
-/// The sending end of the listener's queue.
+/// Routes the events of one session to the log, to the notification callback, and to the queue of the listener.
 pub(crate) struct ServerEventRouter {
     on_notification: Option<OnSessionNotification>,
     listener: Option<mpsc::Sender<(ServerEvent, QueuePermit)>>,
     dial: Arc<dyn Dial>,
 }
 
-/// Counts a message as queued until it is dropped.
+/// Counts the bytes of a message as queued until it is dropped.
 pub(crate) struct QueuePermit {
     engine: Arc<Engine>,
     bytes: usize,
 }
 
 impl ServerEventRouter {
-    /// Creates a queue if there is a listener. `dial` redacts secrets.
+    /// Creates a router, and the receiver of the listener's queue if there is a listener. `dial` redacts secrets.
     pub(crate) fn new(
         has_listener: bool,
         on_notification: Option<OnSessionNotification>,
@@ -65,7 +65,7 @@ impl ServerEventRouter {
         caller: Option<CallerId>,
         permit: QueuePermit,
     ) {
-        let event = redacted(event, self.dial.as_ref());
+        let event = redact_event(event, self.dial.as_ref());
         if let ServerEvent::Log(message) = &event {
             trace_log_message(message, self.dial.as_ref());
         }
@@ -101,9 +101,12 @@ fn trace_log_message(message: &LogMessage, dial: &dyn Dial) {
 }
 
 /// Delivers events to the listener one by one, until the connection is closed.
-pub(crate) async fn run(listener: Arc<dyn Listener>, mut queue: mpsc::Receiver<(ServerEvent, QueuePermit)>) {
+pub(crate) async fn deliver_events(
+    listener: Arc<dyn Listener>,
+    mut queue: mpsc::Receiver<(ServerEvent, QueuePermit)>,
+) {
     while let Some((event, permit)) = queue.recv().await {
-        // In a task of its own, so that a panic loses only one event.
+        // A task for each event, so that a panic loses only that event.
         let mut delivery = JoinSet::new();
         let listener = Arc::clone(&listener);
         delivery.spawn(async move { listener.on_event(event).await });
@@ -127,7 +130,7 @@ impl Drop for QueuePermit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rpc::notification::log_message;
+    use crate::rpc::notification::read_log_message;
     use mcp_host_model::RawJson;
 
     /// Records the level and fields of each event.
@@ -190,7 +193,7 @@ mod tests {
         let lines = Arc::clone(&recorder.0);
         let params = RawJson::parse(params.to_owned().into()).unwrap();
         tracing::subscriber::with_default(recorder, || {
-            trace_log_message(&log_message(&params).unwrap(), &RedactingDial)
+            trace_log_message(&read_log_message(&params).unwrap(), &RedactingDial)
         });
         assert_eq!(*lines.lock().unwrap(), [want]);
     }

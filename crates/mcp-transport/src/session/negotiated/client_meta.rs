@@ -3,18 +3,18 @@
 use mcp_host_model::{LogLevel, ProtocolVersion, TASKS_EXTENSION};
 use serde_json::json;
 
-use crate::rpc::caller::{capability_members, member};
+use crate::rpc::caller::{capability_members, json_member};
 use crate::rpc::object_members::{MemberName, ObjectMembers};
-use crate::rpc::request_owner::OwnerHint;
+use crate::rpc::request_owner::CallOwner;
 use crate::session::options::{ClientInfo, SessionOptions};
 
-/// The members of `_meta` in the modern era, for a request of `owner`. Requests without an owner, for example lists,
-/// declare the configured capabilities, without what only 2025-11-25 has. A server with tasks (`has_tasks`)
-/// receives that the client supports them too.
+/// Returns the `_meta` members of a modern request of `owner`, as JSON text without braces. Requests without an owner,
+/// for example lists, declare the configured capabilities. Capabilities that only 2025-11-25 has are left out. For a
+/// server with tasks (`has_tasks`) the extension for tasks is declared too.
 pub(crate) fn modern_meta(
     version: ProtocolVersion,
     options: &SessionOptions,
-    owner: &OwnerHint,
+    owner: &CallOwner,
     log_level: Option<LogLevel>,
     has_tasks: bool,
 ) -> String {
@@ -22,22 +22,23 @@ pub(crate) fn modern_meta(
         log_level.map(|it| format!(r#","io.modelcontextprotocol/logLevel":"{it}""#)).unwrap_or_default();
     let session = &options.handlers;
     let declared = match owner {
-        OwnerHint::None => declared_members(options),
-        OwnerHint::Session => members(capability_members(&[session]), options),
-        OwnerHint::Caller(caller) => match &caller.capabilities {
-            Some(capabilities) => capabilities.members(config(options)),
-            None => members(capability_members(&[&caller.handlers, session]), options),
+        CallOwner::None => declared_members(options),
+        CallOwner::Session => with_config_member(capability_members(&[session]), options),
+        CallOwner::Caller(caller) => match &caller.capabilities {
+            Some(capabilities) => capabilities.members(config_json(options)),
+            None => with_config_member(capability_members(&[&caller.handlers, session]), options),
         },
     };
     let declared = declared.into_iter().filter(|it| !it.starts_with("\"tasks\":"));
-    let mut capabilities: Vec<String> = declared.map(|it| without(it, "roots", "listChanged")).collect();
+    let mut capabilities: Vec<String> =
+        declared.map(|it| remove_nested_member(it, "roots", "listChanged")).collect();
     if has_tasks {
         declare_tasks(&mut capabilities);
     }
     format!(
         r#""io.modelcontextprotocol/protocolVersion":"{version}","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{}{level}"#,
         client_json(&options.client),
-        object(capabilities),
+        json_object(&capabilities),
     )
 }
 
@@ -59,37 +60,40 @@ fn declare_tasks(members: &mut Vec<String>) {
 /// handlers. Without the extension for tasks, which such a server does not have.
 pub(crate) fn legacy_capabilities(options: &SessionOptions) -> String {
     let members = declared_members(options).into_iter();
-    object(members.map(|it| without(it, "extensions", TASKS_EXTENSION)).collect())
+    let members: Vec<_> = members.map(|it| remove_nested_member(it, "extensions", TASKS_EXTENSION)).collect();
+    json_object(&members)
 }
 
-/// A member of capabilities, without `removed` if it is the object with this name.
-fn without(text: String, name: &str, removed: &str) -> String {
+/// Removes the member `removed` from the object in a member's JSON text, if the member's name is `name`.
+fn remove_nested_member(text: String, name: &str, removed: &str) -> String {
     let value = text.strip_prefix('"').and_then(|it| it.strip_prefix(name)?.strip_prefix("\":"));
     let Some(Ok(ObjectMembers(members))) = value.map(serde_json::from_str) else { return text };
     let others = members.iter().filter(|(MemberName(it), _)| it != removed);
-    let others: Vec<String> = others.map(|(MemberName(it), value)| member(it, value.get())).collect();
-    member(name, &object(others))
+    let others: Vec<String> = others.map(|(MemberName(it), value)| json_member(it, value.get())).collect();
+    json_member(name, &json_object(&others))
 }
 
+/// The members of the session's own capabilities: the configured ones, otherwise those of its handlers.
 fn declared_members(options: &SessionOptions) -> Vec<String> {
     match &options.client_capabilities {
-        Some(capabilities) => capabilities.members(config(options)),
-        None => members(capability_members(&[&options.handlers]), options),
+        Some(capabilities) => capabilities.members(config_json(options)),
+        None => with_config_member(capability_members(&[&options.handlers]), options),
     }
 }
 
-fn members(mut members: Vec<String>, options: &SessionOptions) -> Vec<String> {
-    if let Some(config) = config(options) {
+/// Adds the configuration for the server to the members of capabilities, if there is one.
+fn with_config_member(mut members: Vec<String>, options: &SessionOptions) -> Vec<String> {
+    if let Some(config) = config_json(options) {
         members.push(format!(r#""experimental":{{"config":{config}}}"#));
     }
     members
 }
 
-fn config(options: &SessionOptions) -> Option<&str> {
+fn config_json(options: &SessionOptions) -> Option<&str> {
     options.config.as_ref().map(|it| it.expose())
 }
 
-fn object(members: Vec<String>) -> String {
+fn json_object(members: &[String]) -> String {
     format!("{{{}}}", members.join(","))
 }
 
@@ -116,7 +120,7 @@ mod tests {
             (r#""extensions":0"#, r#""extensions":0"#),
             (r#""sampling":{}"#, r#""sampling":{}"#),
         ] {
-            assert_eq!(without(members.to_owned(), "extensions", TASKS_EXTENSION), want);
+            assert_eq!(remove_nested_member(members.to_owned(), "extensions", TASKS_EXTENSION), want);
         }
     }
 
@@ -126,7 +130,7 @@ mod tests {
         let capabilities = ClientCapabilities::new(RawJson::parse(text.into()).unwrap());
         let options = SessionOptions { client_capabilities: capabilities, ..SessionOptions::default() };
         let version = ProtocolVersion::V2026_07_28;
-        let meta = modern_meta(version, &options, &OwnerHint::None, None, false);
+        let meta = modern_meta(version, &options, &CallOwner::None, None, false);
         assert!(meta.ends_with(r#"clientCapabilities":{"roots":{"x":1},"sampling":{}}"#), "{meta}");
         let legacy = legacy_capabilities(&options);
         assert_eq!(legacy, text);

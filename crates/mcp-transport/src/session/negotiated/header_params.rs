@@ -1,8 +1,8 @@
 //! Tool arguments that are sent as headers too (`x-mcp-header`, 2026-07-28).
 //!
-//! A schema may mark a property at any depth, if only `properties` keywords lead to it. A tool with an invalid
-//! mark is rejected, because it cannot be called as its server expects. A schema is parsed once, when the tool is
-//! listed, and only if it contains a mark.
+//! The keyword `x-mcp-header` in a property's schema is called a mark here. A property at any depth may have one, if
+//! only `properties` keywords lead to it. A tool with an invalid mark is rejected, because it cannot be called as its
+//! server expects. A schema is parsed once, when the tool is listed, and only if it contains the keyword.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,8 +20,10 @@ const MAX_HEADERS: usize = 64;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ToolHeaders(HashMap<Box<str>, Vec<HeaderMark>>);
 
+/// An argument that is sent as a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct HeaderMark {
+    /// The name of the header, as in the schema.
     header: Box<str>,
     /// The property names that lead to the argument.
     path: Vec<Box<str>>,
@@ -70,7 +72,7 @@ fn header_value(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Bool(flag) => Some(flag.to_string()),
-        // An integral float is written as an integer.
+        // A float without a fraction is written as an integer. Below 2^53, about 9e15, the conversion is exact.
         Value::Number(number) => match number.as_f64() {
             Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
                 Some((float as i64).to_string())
@@ -85,6 +87,7 @@ fn header_value(value: &Value) -> Option<String> {
 #[derive(Default)]
 struct MarkCollector {
     marks: Vec<HeaderMark>,
+    /// The header names in lower case, to find duplicates.
     headers: HashSet<String>,
 }
 
@@ -100,8 +103,8 @@ impl MarkCollector {
                 (HEADER_KEYWORD, mark) => self.collect_mark(mark, schema, path)?,
                 ("properties", Value::Object(properties)) => {
                     for (name, schema) in properties {
-                        let longer = path.map(|it| [it, &[name.as_str().into()]].concat());
-                        self.collect_value(schema, longer.as_deref())?;
+                        let property_path = path.map(|it| [it, &[name.as_str().into()]].concat());
+                        self.collect_value(schema, property_path.as_deref())?;
                     }
                 }
                 (
@@ -118,6 +121,7 @@ impl MarkCollector {
         Ok(())
     }
 
+    /// Walks a value that may be a schema or contain schemas.
     fn collect_value(&mut self, value: &Value, path: Option<&[Box<str>]>) -> Result<(), String> {
         match value {
             Value::Object(schema) => self.collect_object(schema, path),
@@ -126,6 +130,7 @@ impl MarkCollector {
         }
     }
 
+    /// Checks and adds the mark of `schema`.
     fn collect_mark(
         &mut self,
         mark: &Value,
@@ -139,7 +144,7 @@ impl MarkCollector {
         let Some(header) = mark.as_str() else {
             return Err(format!("`{HEADER_KEYWORD}` of `{path_text}` is not a string"));
         };
-        if header.is_empty() || !header.bytes().all(is_token) {
+        if header.is_empty() || !header.bytes().all(is_token_char) {
             return Err(format!("`{HEADER_KEYWORD}` of `{path_text}` is not a header name"));
         }
         if !matches!(schema.get("type").and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
@@ -158,8 +163,8 @@ impl MarkCollector {
     }
 }
 
-/// A character of an HTTP token (RFC 9110).
-fn is_token(byte: u8) -> bool {
+/// Whether an HTTP token may contain this character (RFC 9110).
+fn is_token_char(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
@@ -177,10 +182,10 @@ mod tests {
     #[track_caller]
     fn check(properties: &str, arguments: &str, want: &str) {
         let mut tool_headers = ToolHeaders::default();
-        let learned =
+        let result =
             tool_headers.add_tool(&tool(&format!(r#"{{"type":"object","properties":{{{properties}}}}}"#)));
         let arguments = RawJson::parse(arguments.to_owned().into()).unwrap();
-        let got = match learned {
+        let got = match result {
             Err(reason) => reason,
             Ok(()) => {
                 let headers = tool_headers.for_call("t", &arguments).unwrap();

@@ -5,13 +5,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::session::list_changes::ListChangeSupport;
+use crate::session::list_changes::ListSet;
 
 /// A server's description of itself. None of it is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ServerInfo {
-    /// Its own name; empty if missing. Not unique: a server is identified by its name in the configuration.
+    /// The name that the server gives itself; empty if missing. Not unique: a server is identified by its name in the
+    /// configuration.
     pub name: String,
     /// The version.
     pub version: String,
@@ -19,7 +20,7 @@ pub struct ServerInfo {
     pub instructions: Option<String>,
     /// The capabilities.
     pub capabilities: ServerCapabilities,
-    /// The complete description of the implementation (name, version, title, icons), unchanged.
+    /// The complete `serverInfo` (name, version, title, icons), unchanged.
     pub implementation: Option<RawJson>,
 }
 
@@ -50,16 +51,17 @@ impl ServerCapabilities {
     }
 
     /// The lists whose changes the server announces.
-    pub(crate) fn list_changes_supported(&self) -> ListChangeSupport {
+    pub(crate) fn announced_lists(&self) -> ListSet {
         let members: Value = self.raw.as_ref().and_then(|it| it.read().ok()).unwrap_or_default();
         let announces = |list: &str| members[list]["listChanged"] == true;
-        ListChangeSupport {
+        ListSet {
             tools: announces("tools"),
             prompts: announces("prompts"),
             resources: announces("resources"),
         }
     }
 
+    /// Reads the capabilities. Invalid members count as absent.
     pub(crate) fn read(raw: &RawValue) -> ServerCapabilities {
         let Ok(members) = serde_json::from_str::<Map<String, Value>>(raw.get()) else {
             return ServerCapabilities::default();
@@ -70,14 +72,14 @@ impl ServerCapabilities {
             prompts: has("prompts"),
             resources: has("resources"),
             logging: has("logging"),
-            tasks: TaskCapabilities::of(&members),
+            tasks: TaskCapabilities::read(&members),
             skills: members.get("extensions").is_some_and(|it| it[SKILLS_EXTENSION].is_object()),
             raw: Some(RawJson::copy_of(raw)),
         }
     }
 }
 
-/// A server's support of tasks, in either form.
+/// A server's support of tasks, in the form of 2025-11-25 or as the extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct TaskCapabilities {
@@ -88,7 +90,7 @@ pub struct TaskCapabilities {
 }
 
 impl TaskCapabilities {
-    fn of(capabilities: &Map<String, Value>) -> TaskCapabilities {
+    fn read(capabilities: &Map<String, Value>) -> TaskCapabilities {
         let tasks = capabilities.get("tasks").unwrap_or(&Value::Null);
         let extension = capabilities.get("extensions").is_some_and(|it| it[TASKS_EXTENSION].is_object());
         TaskCapabilities {
@@ -99,7 +101,7 @@ impl TaskCapabilities {
 }
 
 /// Reads what a server reports about itself. Invalid members count as absent.
-pub(crate) fn server_info(
+pub(crate) fn read_server_info(
     info: Option<&RawValue>,
     instructions: Option<String>,
     capabilities: Option<&RawValue>,

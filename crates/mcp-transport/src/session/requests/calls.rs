@@ -5,9 +5,9 @@ use tokio::time::Instant;
 
 use crate::error::CallError;
 use crate::session::options::CallOptions;
-use crate::session::requests::request::{Params, Request, ServerRequestPermission};
+use crate::session::requests::request::{OutboundRequest, RequestParams, ServerRequestPermission};
 use crate::session::requests::request_params::{self, CallerParams};
-use crate::session::requests::response::{CallResponse, ReadResponse, ResultForm};
+use crate::session::requests::response::{CallResponse, ParsedResponse, ResultForm};
 use crate::session::state::Session;
 
 impl Session {
@@ -31,8 +31,8 @@ impl Session {
         Box::pin(self.follow_task(&task, &options)).await?.try_map(|it| it.read())
     }
 
-    /// Calls a tool and returns its result byte for byte; if the server makes a task of the call, that is the created
-    /// task.
+    /// Calls a tool and returns its result byte for byte. If the server makes a task of the call, the result describes
+    /// the task.
     pub async fn call_tool_raw(
         &self,
         name: &str,
@@ -42,24 +42,29 @@ impl Session {
         self.call(name, arguments, &options).await?.into_response()
     }
 
+    /// Calls a tool, and provides input if a handler can.
     pub(super) async fn call<T: ResultForm + Send>(
         &self,
         name: &str,
         arguments: &RawJson,
         options: &CallOptions,
-    ) -> Result<ReadResponse<T>, CallError> {
+    ) -> Result<ParsedResponse<T>, CallError> {
         if !arguments.is_object() {
             return Err(CallError::InvalidParams("a tool's arguments are a JSON object".to_owned()));
         }
-        let mut caller_params = CallerParams::of(&options.context)?;
+        let mut caller_params = CallerParams::from_context(&options.context)?;
         if let Some(task) = &options.task
             && self.era() == Era::Legacy
             && self.supports_tasks()
         {
-            caller_params.request_task(task);
+            caller_params.add_task_request(task);
         }
-        let request =
-            Request::for_caller(Method::CallTool, Params::Named { name, arguments }, options, &caller_params);
+        let request = OutboundRequest::for_caller(
+            Method::CallTool,
+            RequestParams::Named { name, arguments },
+            options,
+            &caller_params,
+        );
         match self.request_with_input(&request).await {
             Err(CallError::Rpc(error)) if error.code == code::HEADER_MISMATCH => {
                 // Boxed: it is rare, and it would double the size of every call's future.
@@ -69,18 +74,18 @@ impl Session {
         }
     }
 
-    /// The server rejected the call because arguments are missing in the headers: the tool's schema may have changed.
-    /// The call did not run. It is sent once more if the new list declares other headers.
+    /// Lists the tools again after the server rejected a call because of its headers, and repeats the call if the new
+    /// list declares other headers. The rejected call did not run.
     async fn retry_with_headers<T: ResultForm + Send>(
         &self,
-        request: &Request<'_>,
+        request: &OutboundRequest<'_>,
         error: RpcError,
-    ) -> Result<ReadResponse<T>, CallError> {
+    ) -> Result<ParsedResponse<T>, CallError> {
         let old_headers = self.negotiated().tool_headers.clone();
         self.cache.tools.clear();
         self.list_tools().await?;
-        let is_same = self.negotiated().tool_headers == old_headers;
-        if is_same { Err(CallError::Rpc(error)) } else { self.request_with_input(request).await }
+        let are_unchanged = self.negotiated().tool_headers == old_headers;
+        if are_unchanged { Err(CallError::Rpc(error)) } else { self.request_with_input(request).await }
     }
 
     /// Sends a request of any method and returns its result byte for byte. `params` is a JSON object and is sent as it
@@ -94,20 +99,20 @@ impl Session {
         options: CallOptions,
     ) -> Result<CallResponse<RawJson>, CallError> {
         let method = method.into();
-        let is_plain = |it: char| it.is_ascii_alphanumeric() || "/_-.$".contains(it);
-        if method.as_str().is_empty() || !method.as_str().chars().all(is_plain) {
+        let is_allowed = |char: char| char.is_ascii_alphanumeric() || "/_-.$".contains(char);
+        if method.as_str().is_empty() || !method.as_str().chars().all(is_allowed) {
             return Err(CallError::InvalidParams("this is not a method name".to_owned()));
         }
         let (params, meta) = request_params::split_meta(params).map_err(CallError::InvalidParams)?;
         let started_at = Instant::now();
-        let params = Params::Members { text: &params, name };
+        let params = RequestParams::Members { text: &params, name };
         // A server must not send requests because of a ping.
         let server_requests = if method == Method::Ping {
             ServerRequestPermission::Denied
         } else {
             ServerRequestPermission::Granted
         };
-        let request = Request {
+        let request = OutboundRequest {
             method,
             params,
             extra_params: "",

@@ -16,22 +16,22 @@ use crate::error::Expiry;
 use crate::rpc::deadline::time_after;
 use crate::rpc::frame;
 use crate::rpc::object_members::{MemberName, ObjectMembers};
-use crate::rpc::request_owner::RequestOwner;
+use crate::rpc::request_owner::MessageOwner;
 use crate::session::options::{CallOptions, InputHandling};
-use crate::session::requests::request::Request;
+use crate::session::requests::request::OutboundRequest;
 use crate::session::requests::request_params;
-use crate::session::requests::response::{RawResponse, ReadResponse, ResultForm};
+use crate::session::requests::response::{ParsedResponse, RawResponse, ResultForm};
 use crate::session::state::Session;
 
-/// Maximum number of rounds.
+/// Maximum number of times that a request is sent again with input.
 const MAX_ROUNDS: usize = 10;
 
 /// Maximum number of input requests in one result.
-const MAX_CONCURRENT: usize = 32;
+const MAX_INPUT_REQUESTS: usize = 32;
 
 /// A result that requires input.
 #[derive(Deserialize)]
-struct InputRequired<'a> {
+struct InputRequiredResult<'a> {
     #[serde(borrow, rename = "inputRequests")]
     requests: Option<ObjectMembers<'a>>,
     /// Kept as JSON text, so that the server receives exactly what it sent.
@@ -47,51 +47,52 @@ struct InputRequest<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// When input must be there.
+/// The deadline for waiting on the side of the client: for the input of handlers, or for the end of a task.
 #[derive(Clone, Copy)]
-pub(crate) struct InputDeadline {
+pub(crate) struct WaitDeadline {
     pub(crate) at: Instant,
     /// The time limit of the call, for the error message.
     pub(crate) limit: Duration,
 }
 
-impl InputDeadline {
-    /// The same, later by this time.
-    pub(crate) fn paused_for(self, pause: Duration) -> InputDeadline {
-        InputDeadline { at: time_after(self.at, pause), ..self }
+impl WaitDeadline {
+    /// This deadline, later by `pause`.
+    pub(crate) fn extended_by(self, pause: Duration) -> WaitDeadline {
+        WaitDeadline { at: time_after(self.at, pause), ..self }
     }
 }
 
 impl Session {
-    /// Sends a request and provides input until the result is final.
+    /// Sends a request, and sends it again with the required input until the result is final.
     pub(crate) async fn request_with_input<T: ResultForm + Send>(
         &self,
-        request: &Request<'_>,
-    ) -> Result<ReadResponse<T>, CallError> {
+        request: &OutboundRequest<'_>,
+    ) -> Result<ParsedResponse<T>, CallError> {
         let response = T::read(self.request(request).await?);
         if request.options.context.input == InputHandling::ReturnToCaller
             || response.info.kind != ResultKind::InputRequired
         {
             return Ok(response);
         }
+        // Boxed: it is rare, and would enlarge the future of every call.
         Box::pin(async move {
             let mut response = response;
             let mut request = request.clone();
             let mut max_pause = request.options.context.max_deadline_pause();
-            // The caller's own values apply to the first round only.
+            // The caller's own input and state are for the first request only.
             let other_params =
                 request_params::without_members(request.extra_params, &["inputResponses", "requestState"]);
             for _ in 0..MAX_ROUNDS {
-                let since = Instant::now();
-                let input_params = self.provide_input(&request, &response.raw, max_pause).await?;
-                // The time that the caller needed does not count against the server.
-                let waited = since.elapsed().min(max_pause);
+                let wait_started_at = Instant::now();
+                let input_params = self.input_params(&request, &response.raw, max_pause).await?;
+                // The time that the caller's handlers needed does not count against the server.
+                let waited = wait_started_at.elapsed().min(max_pause);
                 max_pause -= waited;
                 request.started_at += waited;
                 let parts = [&*other_params, &*input_params];
                 let extra_params =
                     parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(",");
-                let request = Request { extra_params: &extra_params, ..request.clone() };
+                let request = OutboundRequest { extra_params: &extra_params, ..request.clone() };
                 response = T::read(self.request(&request).await?);
                 if response.info.kind != ResultKind::InputRequired {
                     return Ok(response);
@@ -103,20 +104,21 @@ impl Session {
         .await
     }
 
-    /// The provided input, as members of the parameters of the next request.
-    async fn provide_input(
+    /// Runs the handlers for the input that `response` requires. Returns the input and the server's state as members of
+    /// the parameters of the next request.
+    async fn input_params(
         &self,
-        request: &Request<'_>,
+        request: &OutboundRequest<'_>,
         response: &RawResponse,
         max_pause: Duration,
     ) -> Result<String, CallError> {
-        let InputRequired { requests, state } = response.read()?;
+        let InputRequiredResult { requests, state } = response.read()?;
         let mut extra_params = Vec::new();
         if let Some(ObjectMembers(requests)) = requests {
             let limit = request.options.timeout.unwrap_or(self.limits().request);
             let at = time_after(request.started_at, limit);
-            let deadline = InputDeadline { at, limit }.paused_for(max_pause);
-            let input = self.provide_inputs(request.options, requests, deadline).await?;
+            let deadline = WaitDeadline { at, limit }.extended_by(max_pause);
+            let input = self.provide_input(request.options, requests, deadline).await?;
             extra_params.push(format!("\"inputResponses\":{{{input}}}"));
         } else if state.is_none() {
             let message = "the server requires input but does not say which".to_owned();
@@ -128,15 +130,15 @@ impl Session {
         Ok(extra_params.join(","))
     }
 
-    /// The input for these requests, as JSON members. They are handled one after another, because most of
-    /// them reach the same person.
-    pub(crate) async fn provide_inputs(
+    /// Runs the handlers of these input requests, and returns their results as JSON members. They run one after
+    /// another, because most of them ask the same person.
+    pub(crate) async fn provide_input(
         &self,
         options: &CallOptions,
         requests: Vec<(MemberName<'_>, &RawValue)>,
-        deadline: InputDeadline,
+        deadline: WaitDeadline,
     ) -> Result<String, CallError> {
-        if requests.len() > MAX_CONCURRENT {
+        if requests.len() > MAX_INPUT_REQUESTS {
             let message = format!("the server requests {} inputs at once", requests.len());
             return Err(CallError::InputRequired(message));
         }
@@ -146,10 +148,9 @@ impl Session {
                 .map_err(|it| CallError::InvalidResponse(format!("an input request: {it}")))?;
             requests_to_answer.push((key, input_request));
         }
-        // They belong to the owner of the call.
         let owner = match &options.context.caller {
-            Some(caller) => RequestOwner::Caller(Arc::clone(caller)),
-            None => RequestOwner::Session,
+            Some(caller) => MessageOwner::Caller(Arc::clone(caller)),
+            None => MessageOwner::Session,
         };
         let unhandled =
             requests_to_answer.iter().filter(|(_, it)| !self.responder.can_handle(&owner, &it.method));
@@ -162,10 +163,10 @@ impl Session {
             );
             return Err(CallError::InputRequired(message));
         }
-        let mut res = Vec::with_capacity(requests_to_answer.len());
+        let mut members = Vec::with_capacity(requests_to_answer.len());
         for (key, InputRequest { method, params }) in requests_to_answer {
             let input = async {
-                let _permit = self.responder.permit().await;
+                let _permit = self.responder.acquire_permit().await;
                 self.responder.handle(&owner, &method, params.map(RawJson::copy_of)).await
             };
             let input = match tokio::time::timeout_at(deadline.at, input).await {
@@ -179,12 +180,12 @@ impl Session {
                 );
                 CallError::InputRequired(message)
             })?;
-            res.push(format!("{}:{}", frame::json_string(&key), input.as_str()));
+            members.push(format!("{}:{}", frame::json_string(&key), input.as_str()));
         }
-        Ok(res.join(","))
+        Ok(members.join(","))
     }
 
-    /// The input request as text for an error message; the key comes from the server.
+    /// An input request as text for an error message: redacted and shortened, because it comes from the server.
     fn describe_input_request(&self, method: &MethodName, key: &str) -> String {
         let short: String = self.dial.redact(key).chars().take(40).collect();
         let method: String = self.dial.redact(method.as_str()).chars().take(40).collect();

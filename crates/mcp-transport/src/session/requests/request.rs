@@ -1,7 +1,7 @@
 //! Sends one request, including retries.
 //!
-//! A message is serialized once, into the buffer that the transport sends. This module decides whether a request is
-//! sent again: always if the server certainly did not run it; if its response was lost, only if the caller allows it.
+//! A message is serialized once, into the buffer that the transport sends. A request that the server certainly did not
+//! run is sent again. One whose response was lost is sent again only if the caller allows it.
 
 use std::sync::Arc;
 
@@ -18,24 +18,24 @@ use crate::rpc::engine::CallSettings;
 use crate::rpc::frame::{self, MessageWriter};
 use crate::rpc::outcome::RpcOutcome;
 use crate::rpc::progress::OnProgress;
-use crate::rpc::request_owner::OwnerHint;
-use crate::session::negotiated::Negotiated;
+use crate::rpc::request_owner::CallOwner;
+use crate::session::negotiated::NegotiatedSession;
 use crate::session::negotiated::client_meta::modern_meta;
 use crate::session::options::{CallOptions, RetryPolicy};
 use crate::session::requests::request_params::{self, CallerParams};
 use crate::session::requests::response::{CallResponse, RawResponse};
-use crate::session::server_error::redacted_error;
+use crate::session::server_error::redact_error;
 use crate::session::state::Session;
 use crate::transport::{Epoch, HeaderParam, MessageHead, OutboundMessage, RequestId, StreamError};
 
-/// A request that has no id yet.
+/// A request to send. The engine assigns its id.
 #[derive(Clone)]
-pub(crate) struct Request<'a> {
+pub(crate) struct OutboundRequest<'a> {
     pub(crate) method: MethodName,
-    pub(crate) params: Params<'a>,
-    /// Additional parameters.
+    pub(crate) params: RequestParams<'a>,
+    /// Additional parameters, as JSON members without braces; may be empty.
     pub(crate) extra_params: &'a str,
-    /// The caller's `_meta` members.
+    /// The caller's `_meta` members, in the same form.
     pub(crate) meta: &'a str,
     /// The log level that the caller asks for.
     pub(crate) log_level: Option<LogLevel>,
@@ -48,15 +48,15 @@ pub(crate) struct Request<'a> {
 /// Whether a server may send requests because of this request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServerRequestPermission {
-    /// It may; they go to the owner of the call.
+    /// It may send requests, for the owner of the call.
     Granted,
-    /// It must not: this is an internal request of the session, or a ping.
+    /// It must not send requests, because this is a request of the session itself, or a ping.
     Denied,
 }
 
 /// The parameters of a request.
 #[derive(Clone, Copy)]
-pub(crate) enum Params<'a> {
+pub(crate) enum RequestParams<'a> {
     /// A name and its arguments (an object).
     Named { name: &'a str, arguments: &'a RawJson },
     /// A URI.
@@ -65,9 +65,14 @@ pub(crate) enum Params<'a> {
     Members { text: &'a str, name: Option<&'a str> },
 }
 
-impl<'a> Request<'a> {
-    pub(crate) fn new(method: Method, params: Params<'a>, options: &'a CallOptions) -> Request<'a> {
-        Request {
+impl<'a> OutboundRequest<'a> {
+    /// A request of the session itself: without the caller's additions, and without permission for server requests.
+    pub(crate) fn new(
+        method: Method,
+        params: RequestParams<'a>,
+        options: &'a CallOptions,
+    ) -> OutboundRequest<'a> {
+        OutboundRequest {
             method: method.into(),
             params,
             extra_params: "",
@@ -82,42 +87,45 @@ impl<'a> Request<'a> {
     /// A request of a caller, with the caller's additional parameters.
     pub(crate) fn for_caller(
         method: Method,
-        params: Params<'a>,
+        params: RequestParams<'a>,
         options: &'a CallOptions,
         caller_params: &'a CallerParams,
-    ) -> Request<'a> {
+    ) -> OutboundRequest<'a> {
         let CallerParams { meta, extra_params, log_level } = caller_params;
         let server_requests = ServerRequestPermission::Granted;
-        Request {
+        OutboundRequest {
             extra_params,
             meta,
             log_level: *log_level,
             server_requests,
-            ..Request::new(method, params, options)
+            ..OutboundRequest::new(method, params, options)
         }
     }
 
-    fn owner_hint(&self) -> OwnerHint {
+    /// The owner of the server requests that this request may cause.
+    fn owner(&self) -> CallOwner {
         match (self.server_requests, &self.options.context.caller) {
-            (ServerRequestPermission::Denied, _) => OwnerHint::None,
-            (ServerRequestPermission::Granted, None) => OwnerHint::Session,
-            (ServerRequestPermission::Granted, Some(caller)) => OwnerHint::Caller(Arc::clone(caller)),
+            (ServerRequestPermission::Denied, _) => CallOwner::None,
+            (ServerRequestPermission::Granted, None) => CallOwner::Session,
+            (ServerRequestPermission::Granted, Some(caller)) => CallOwner::Caller(Arc::clone(caller)),
         }
     }
 
+    /// Serializes the request. `own_meta` replaces the `_meta` members of the session.
     fn message(
         &self,
         id: RequestId,
         epoch: Epoch,
-        negotiated: &Negotiated,
+        negotiated: &NegotiatedSession,
         own_meta: Option<&str>,
         wants_progress: bool,
     ) -> OutboundMessage {
         let own_meta = own_meta.unwrap_or(&negotiated.meta);
-        let size = self.params.size() + self.extra_params.len() + self.meta.len() + own_meta.len();
+        let size =
+            self.params.approximate_size() + self.extra_params.len() + self.meta.len() + own_meta.len();
         let mut writer = MessageWriter::request(id, self.method.as_str(), size);
         self.params.write(&mut writer);
-        writer.members(self.extra_params);
+        writer.write_params(self.extra_params);
         let trace = self.options.context.trace.as_ref().map(trace_members).unwrap_or_default();
         // A trace in the caller's own `_meta` takes precedence over that of the options.
         let trace = if trace.is_empty() || !request_params::has_member(self.meta, "traceparent") {
@@ -125,7 +133,7 @@ impl<'a> Request<'a> {
         } else {
             ""
         };
-        writer.meta(wants_progress.then_some(id), &[trace, self.meta, own_meta]);
+        writer.write_meta(wants_progress.then_some(id), &[trace, self.meta, own_meta]);
         let is_modern = negotiated.version.era() == Era::Modern;
         let head = MessageHead {
             id: Some(id),
@@ -138,33 +146,33 @@ impl<'a> Request<'a> {
     }
 
     /// The header parameters of the tool that is called.
-    fn header_params(&self, negotiated: &Negotiated) -> Result<Vec<HeaderParam>, CallError> {
+    fn header_params(&self, negotiated: &NegotiatedSession) -> Result<Vec<HeaderParam>, CallError> {
         let Some(tool_headers) = &negotiated.tool_headers else { return Ok(Vec::new()) };
         if self.method != Method::CallTool {
             return Ok(Vec::new());
         }
         match &self.params {
-            Params::Named { name, arguments } => {
+            RequestParams::Named { name, arguments } => {
                 tool_headers.for_call(name, arguments).map_err(CallError::InvalidParams)
             }
-            Params::Members { text, name: Some(name) } => {
+            RequestParams::Members { text, name: Some(name) } => {
                 #[derive(Deserialize)]
-                struct Call<'a> {
+                struct CallParams<'a> {
                     #[serde(borrow)]
                     arguments: Option<&'a RawValue>,
                 }
                 let members = format!("{{{text}}}");
-                let call = serde_json::from_str::<Call<'_>>(&members).ok();
+                let call = serde_json::from_str::<CallParams<'_>>(&members).ok();
                 let arguments = call.and_then(|it| it.arguments).map(RawJson::copy_of);
                 let arguments = arguments.unwrap_or_else(RawJson::empty_object);
                 tool_headers.for_call(name, &arguments).map_err(CallError::InvalidParams)
             }
-            Params::Members { name: None, .. } | Params::Uri(_) => Ok(Vec::new()),
+            RequestParams::Members { name: None, .. } | RequestParams::Uri(_) => Ok(Vec::new()),
         }
     }
 }
 
-/// The `_meta` members of a trace context.
+/// The `_meta` members of a trace context, as JSON text.
 fn trace_members(trace: &TraceContext) -> String {
     let state = trace
         .tracestate()
@@ -173,53 +181,53 @@ fn trace_members(trace: &TraceContext) -> String {
     format!("\"traceparent\":{}{state}", frame::json_string(trace.traceparent()))
 }
 
-impl<'a> Params<'a> {
+impl<'a> RequestParams<'a> {
     /// No parameters.
-    pub(crate) const NONE: Params<'static> = Params::Members { text: "", name: None };
+    pub(crate) const NONE: RequestParams<'static> = RequestParams::Members { text: "", name: None };
 
     /// JSON members without braces that contain no name.
-    pub(crate) fn members(text: &'a str) -> Params<'a> {
-        Params::Members { text, name: None }
+    pub(crate) fn members(text: &'a str) -> RequestParams<'a> {
+        RequestParams::Members { text, name: None }
     }
 
-    fn size(&self) -> usize {
+    /// About the number of bytes that the parameters take in a message.
+    fn approximate_size(&self) -> usize {
         match self {
-            Params::Named { name, arguments } => 32 + name.len() + arguments.as_bytes().len(),
-            Params::Uri(uri) => 16 + uri.len(),
-            Params::Members { text, name: _ } => text.len(),
+            RequestParams::Named { name, arguments } => 32 + name.len() + arguments.as_bytes().len(),
+            RequestParams::Uri(uri) => 16 + uri.len(),
+            RequestParams::Members { text, name: _ } => text.len(),
         }
     }
 
-    /// Writes the parameters.
     fn write(&self, writer: &mut MessageWriter) {
         match self {
-            Params::Named { name, arguments } => {
-                writer.string_param("name", name);
-                writer.json_param("arguments", arguments.as_str());
+            RequestParams::Named { name, arguments } => {
+                writer.write_string_param("name", name);
+                writer.write_json_param("arguments", arguments.as_str());
             }
-            Params::Uri(uri) => writer.string_param("uri", uri),
-            Params::Members { text, name: _ } => writer.members(text),
+            RequestParams::Uri(uri) => writer.write_string_param("uri", uri),
+            RequestParams::Members { text, name: _ } => writer.write_params(text),
         }
     }
 
-    /// The tool, prompt or URI that they name.
+    /// The tool, prompt or URI that the parameters name.
     fn target_name(&self) -> Option<&str> {
         match self {
-            Params::Named { name, .. } | Params::Uri(name) => Some(name),
-            Params::Members { name, .. } => *name,
+            RequestParams::Named { name, .. } | RequestParams::Uri(name) => Some(name),
+            RequestParams::Members { name, .. } => *name,
         }
     }
 }
 
 impl Session {
-    /// The progress callback with redaction.
-    fn redacted_progress(&self, progress: Option<&OnProgress>) -> Option<OnProgress> {
+    /// A progress callback that redacts secrets and then calls `progress`.
+    fn redacting_progress(&self, progress: Option<&OnProgress>) -> Option<OnProgress> {
         let (on_progress, dial) = (Arc::clone(progress?), Arc::clone(&self.dial));
-        Some(Arc::new(move |it| on_progress(it.redacted(dial.as_ref()))))
+        Some(Arc::new(move |it| on_progress(it.redact(dial.as_ref()))))
     }
 
-    /// Sends a request and waits for its response.
-    pub(crate) async fn request(&self, request: &Request<'_>) -> Result<RawResponse, CallError> {
+    /// Sends a request and waits for its response. Reopens a lost session and repeats the request, each at most once.
+    pub(crate) async fn request(&self, request: &OutboundRequest<'_>) -> Result<RawResponse, CallError> {
         let (limit, idle_timeout) = {
             let limits = self.limits();
             (request.options.timeout.unwrap_or(limits.request), request.options.idle_timeout.or(limits.idle))
@@ -234,11 +242,11 @@ impl Session {
                 timeout: Some(limit),
                 started_at: Some(request.started_at),
                 idle_timeout,
-                progress: self.redacted_progress(request.options.context.progress.as_ref()),
-                owner_hint: request.owner_hint(),
+                progress: self.redacting_progress(request.options.context.progress.as_ref()),
+                owner: request.owner(),
                 ..CallSettings::default()
             };
-            let own_meta = self.request_meta(request, &negotiated);
+            let own_meta = self.own_meta(request, &negotiated);
             let era = negotiated.version.era();
             let wants_progress = settings.progress.is_some() || settings.idle_timeout.is_some();
             let message = move |id| {
@@ -252,7 +260,7 @@ impl Session {
                 RpcOutcome::Response { frame, is_error, payload_start } => {
                     let request_id = id.expect("a request with a response has an id");
                     let response = RawResponse { frame, payload_start, era, request_id };
-                    return if is_error { Err(self.rpc_error(&response)) } else { Ok(response) };
+                    return if is_error { Err(self.read_rpc_error(&response)) } else { Ok(response) };
                 }
                 RpcOutcome::Expired(expiry) => return Err(CallError::TimedOut(expiry)),
                 RpcOutcome::Closed(ended) if id.is_none() && !retried => {
@@ -260,7 +268,7 @@ impl Session {
                 }
                 RpcOutcome::Closed(ended) => return Err(CallError::Closed(ended)),
                 RpcOutcome::StreamFailed(StreamError::Unreachable(error)) => {
-                    return Err(self.noted(CallError::Unreachable(error)));
+                    return Err(self.count_suspected_outage(CallError::Unreachable(error)));
                 }
                 RpcOutcome::StreamFailed(StreamError::Refused(error)) => {
                     return Err(CallError::Refused(error));
@@ -270,10 +278,10 @@ impl Session {
                     RetryPolicy::Once | RetryPolicy::Never
                         if request.method.as_known().is_some_and(Method::is_read_only) =>
                     {
-                        return Err(self.noted(CallError::ResponseLost(error)));
+                        return Err(self.count_suspected_outage(CallError::ResponseLost(error)));
                     }
                     RetryPolicy::Once | RetryPolicy::Never => {
-                        return Err(self.noted(CallError::OutcomeUnknown(error)));
+                        return Err(self.count_suspected_outage(CallError::OutcomeUnknown(error)));
                     }
                 },
                 RpcOutcome::StreamFailed(StreamError::TooLarge(limit)) => {
@@ -287,7 +295,7 @@ impl Session {
                     // Boxed: it is rare, and every request's future would be four times as large.
                     match tokio::time::timeout_at(deadline, Box::pin(self.reopen(epoch))).await {
                         Ok(Ok(())) => reopened = true,
-                        Ok(Err(error)) => return Err(self.noted(CallError::Reopen(error))),
+                        Ok(Err(error)) => return Err(self.count_suspected_outage(CallError::Reopen(error))),
                         Err(_) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
                     }
                 }
@@ -295,16 +303,17 @@ impl Session {
         }
     }
 
-    /// Sends a caller's request that may be repeated. The result of some methods may require input.
-    pub(crate) async fn repeatable_request(
+    /// Sends a caller's request that may be repeated if its response was lost, and provides input if the result
+    /// requires it.
+    pub(crate) async fn send_repeatable_request(
         &self,
         method: Method,
-        params: Params<'_>,
+        params: RequestParams<'_>,
         options: CallOptions,
     ) -> Result<CallResponse<RawJson>, CallError> {
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let caller_params = CallerParams::of(&options.context)?;
-        let request = Request::for_caller(method, params, &options, &caller_params);
+        let caller_params = CallerParams::from_context(&options.context)?;
+        let request = OutboundRequest::for_caller(method, params, &options, &caller_params);
         if matches!(method, Method::GetPrompt | Method::ReadResource) {
             self.request_with_input(&request).await?.into_response()
         } else {
@@ -312,30 +321,35 @@ impl Session {
         }
     }
 
-    /// Sends a request of the session itself, which may be repeated.
-    pub(crate) async fn own_request(&self, method: Method, params: Params<'_>) -> Result<(), CallError> {
+    /// Sends a request of the session itself, which may be repeated if its response was lost.
+    pub(crate) async fn send_own_request(
+        &self,
+        method: Method,
+        params: RequestParams<'_>,
+    ) -> Result<(), CallError> {
         let options = CallOptions { retry: RetryPolicy::Once, ..CallOptions::default() };
-        self.request(&Request::new(method, params, &options)).await.map(drop)
+        self.request(&OutboundRequest::new(method, params, &options)).await.map(drop)
     }
 
-    /// Counts an error that suggests an outage.
-    fn noted(&self, error: CallError) -> CallError {
+    /// Counts an error that suggests an outage, and returns it.
+    fn count_suspected_outage(&self, error: CallError) -> CallError {
         if error.suggests_outage() {
-            self.suspicions.send_modify(|count| *count += 1);
+            self.suspected_outages.send_modify(|count| *count += 1);
         }
         error
     }
 
-    /// The client information of a modern request, if it differs from the session's.
-    fn request_meta(&self, request: &Request<'_>, negotiated: &Negotiated) -> Option<String> {
+    /// The `_meta` members of a modern request with the client's name, capabilities and log level; `None` if they are
+    /// those of the session.
+    fn own_meta(&self, request: &OutboundRequest<'_>, negotiated: &NegotiatedSession) -> Option<String> {
         if negotiated.version.era() == Era::Legacy {
             return None;
         }
-        let (log_level, owner) = (request.log_level, request.owner_hint());
+        let (log_level, owner) = (request.log_level, request.owner());
         let is_default = match &owner {
-            OwnerHint::None => true,
-            OwnerHint::Session => self.options.client_capabilities.is_none(),
-            OwnerHint::Caller(_) => false,
+            CallOwner::None => true,
+            CallOwner::Session => self.options.client_capabilities.is_none(),
+            CallOwner::Caller(_) => false,
         };
         if is_default && log_level.is_none() {
             return None;
@@ -345,14 +359,14 @@ impl Session {
         Some(modern_meta(negotiated.version, &self.options, &owner, level, has_tasks))
     }
 
-    fn rpc_error(&self, response: &RawResponse) -> CallError {
+    fn read_rpc_error(&self, response: &RawResponse) -> CallError {
         match response.read::<RpcError>() {
-            Ok(error) => self.redacted_rpc_error(error),
+            Ok(error) => self.redact_rpc_error(error),
             Err(unreadable) => unreadable,
         }
     }
 
-    pub(crate) fn redacted_rpc_error(&self, error: RpcError) -> CallError {
-        CallError::Rpc(redacted_error(error, self.dial.as_ref()))
+    pub(crate) fn redact_rpc_error(&self, error: RpcError) -> CallError {
+        CallError::Rpc(redact_error(error, self.dial.as_ref()))
     }
 }

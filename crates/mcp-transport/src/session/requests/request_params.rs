@@ -1,4 +1,4 @@
-//! Splits parameters from another client so that our own `_meta` can be added.
+//! The parameters that a caller adds to its requests, and helpers for JSON members as text.
 
 use mcp_host_model::{LogLevel, RawJson};
 use serde_json::value::RawValue;
@@ -8,7 +8,8 @@ use crate::rpc::frame;
 use crate::rpc::object_members::{MemberName, ObjectMembers};
 use crate::session::options::{CallContext, TaskRequest};
 
-/// The members of an object without `_meta`, and the members of its `_meta`, as JSON text without braces.
+/// Splits an object into its members without `_meta`, and the members of its `_meta`. Both are JSON text without
+/// braces.
 pub(crate) fn split_meta(params: &RawJson) -> Result<(String, String), String> {
     let ObjectMembers(members) = params.read().map_err(|_| "parameters are a JSON object".to_owned())?;
     let mut meta = String::new();
@@ -27,18 +28,18 @@ pub(crate) fn split_meta(params: &RawJson) -> Result<(String, String), String> {
     Ok((other_members, meta))
 }
 
-/// A caller's additions to the parameters of its request.
+/// A caller's additions to the parameters of its request, as JSON members without braces.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallerParams {
     /// The `_meta` members; may be empty.
     pub(crate) meta: String,
     /// Other members; may be empty.
     pub(crate) extra_params: String,
-    /// The log level that the caller asks for.
+    /// The log level that the caller requests in its `_meta`.
     pub(crate) log_level: Option<LogLevel>,
 }
 
-/// `_meta` members that describe the connection on which they arrived; they are not forwarded.
+/// `_meta` members that describe the connection of a caller. They are not forwarded to servers.
 pub const CONNECTION_META_KEYS: [&str; 4] = [
     "progressToken",
     "io.modelcontextprotocol/protocolVersion",
@@ -48,11 +49,12 @@ pub const CONNECTION_META_KEYS: [&str; 4] = [
 
 impl CallerParams {
     /// Reads the caller's `meta` and `extra_params`. Fails if they are not objects.
-    pub(crate) fn of(context: &CallContext) -> Result<CallerParams, CallError> {
+    pub(crate) fn from_context(context: &CallContext) -> Result<CallerParams, CallError> {
         let CallContext { meta, extra_params, .. } = context;
         let mut res = CallerParams::default();
         if let Some(meta) = meta {
-            let ObjectMembers(members) = meta.read().map_err(|_| invalid("`_meta` is a JSON object"))?;
+            let ObjectMembers(members) =
+                meta.read().map_err(|_| invalid_params("`_meta` is a JSON object"))?;
             for (MemberName(name), value) in members {
                 match &*name {
                     "io.modelcontextprotocol/logLevel" => {
@@ -66,7 +68,7 @@ impl CallerParams {
         }
         if let Some(extra_params) = extra_params {
             let ObjectMembers(members) =
-                extra_params.read().map_err(|_| invalid("parameters are a JSON object"))?;
+                extra_params.read().map_err(|_| invalid_params("parameters are a JSON object"))?;
             for (MemberName(name), value) in members.iter().filter(|(MemberName(name), _)| name != "_meta") {
                 push_member(&mut res.extra_params, name, value);
             }
@@ -74,8 +76,8 @@ impl CallerParams {
         Ok(res)
     }
 
-    /// Adds the request for a task, unless the caller has its own.
-    pub(crate) fn request_task(&mut self, task: &TaskRequest) {
+    /// Adds the member `task`, which requests a task, unless the caller has added its own.
+    pub(crate) fn add_task_request(&mut self, task: &TaskRequest) {
         if has_member(&self.extra_params, "task") {
             return;
         }
@@ -87,11 +89,11 @@ impl CallerParams {
     }
 }
 
-fn invalid(what: &str) -> CallError {
+fn invalid_params(what: &str) -> CallError {
     CallError::InvalidParams(what.to_owned())
 }
 
-/// Removes the members with these names.
+/// Returns the members without those of these names.
 pub(crate) fn without_members(members: &str, names: &[&str]) -> String {
     let object = format!("{{{members}}}");
     let Ok(ObjectMembers(members)) = serde_json::from_str(&object) else { return String::new() };
@@ -103,12 +105,13 @@ pub(crate) fn without_members(members: &str, names: &[&str]) -> String {
     res
 }
 
-/// Whether the members, as returned by [`split`], contain this name.
+/// Whether one of the members, which are JSON text without braces, has this name.
 pub(crate) fn has_member(members: &str, name: &str) -> bool {
     let object = format!("{{{members}}}");
     serde_json::from_str::<ObjectMembers<'_>>(&object).is_ok_and(|it| it.0.iter().any(|(it, _)| it.0 == name))
 }
 
+/// Appends a member to JSON members.
 fn push_member(into: &mut String, name: &str, value: &RawValue) {
     if !into.is_empty() {
         into.push(',');
@@ -148,19 +151,24 @@ mod tests {
                 "io.modelcontextprotocol/logLevel":"debug"}"#,
         );
         let extra_params = json(r#"{"requestState":"s\u0000","_meta":{"x":1},"inputResponses":{}}"#);
-        let params = CallerParams::of(&CallContext { meta, extra_params, ..CallContext::default() }).unwrap();
+        let params =
+            CallerParams::from_context(&CallContext { meta, extra_params, ..CallContext::default() })
+                .unwrap();
         assert_eq!(params.meta, r#""a":{"b":1.0},"c/d":[]"#);
         assert_eq!(params.extra_params, r#""requestState":"s\u0000","inputResponses":{}"#);
         assert_eq!(params.log_level, Some(LogLevel::Debug));
         assert_eq!(without_members(&params.extra_params, &["requestState"]), r#""inputResponses":{}"#);
-        assert!(CallerParams::of(&CallContext { meta: json("[]"), ..CallContext::default() }).is_err());
         assert!(
-            CallerParams::of(&CallContext { extra_params: json("1"), ..CallContext::default() }).is_err()
+            CallerParams::from_context(&CallContext { meta: json("[]"), ..CallContext::default() }).is_err()
+        );
+        assert!(
+            CallerParams::from_context(&CallContext { extra_params: json("1"), ..CallContext::default() })
+                .is_err()
         );
     }
 
     #[test]
-    fn member_is_found_by_its_own_name_only() {
+    fn has_member_ignores_nested_names_and_values() {
         assert!(has_member(r#""a":1,"b":2"#, "b"));
         assert!(!has_member(r#""a":{"b":2},"c":"b""#, "b"));
         assert!(!has_member("", "b"));

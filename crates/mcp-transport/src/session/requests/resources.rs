@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use crate::error::CallError;
 use crate::error::Expiry;
 use crate::rpc::frame;
-use crate::rpc::request_owner::RequestOwner;
+use crate::rpc::request_owner::MessageOwner;
 use crate::session::options::{CallOptions, RetryPolicy};
-use crate::session::requests::request::{Params, Request};
+use crate::session::requests::request::{OutboundRequest, RequestParams};
 use crate::session::requests::response::CallResponse;
 use crate::session::state::Session;
 use crate::transport::{MessageHead, OutboundMessage};
@@ -35,7 +35,7 @@ pub enum CompletionReference {
 pub struct CompletionArgument {
     /// The name.
     pub name: String,
-    /// The value so far.
+    /// The value that the user has entered so far.
     pub value: String,
     /// The arguments that are already known, with their values.
     pub context: Vec<(String, String)>,
@@ -48,12 +48,15 @@ impl CompletionArgument {
     }
 }
 
-/// Removes a subscription on drop, unless the server acknowledged it.
-struct SubscriptionGuard<'a>(&'a Session, &'a str);
+/// Removes a subscription when it is dropped, because the server did not acknowledge it in time.
+struct SubscriptionGuard<'a> {
+    session: &'a Session,
+    uri: &'a str,
+}
 
 impl Drop for SubscriptionGuard<'_> {
     fn drop(&mut self) {
-        self.0.remove_subscription(self.1);
+        self.session.remove_subscription(self.uri);
     }
 }
 
@@ -79,24 +82,25 @@ impl Session {
         if !arguments.is_object() {
             return Err(CallError::InvalidParams("a prompt's arguments are a JSON object".to_owned()));
         }
-        self.repeatable_request(Method::GetPrompt, Params::Named { name, arguments }, options).await
+        self.send_repeatable_request(Method::GetPrompt, RequestParams::Named { name, arguments }, options)
+            .await
     }
 
     /// Reads a resource. After a lost response the request is sent once more. A result is cached for the time that the
     /// server allows, unless the server announces a change.
     pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<ResourceResult, CallError> {
-        let changes = *self.connection.changes.borrow();
+        let changes = *self.connection.list_changes.borrow();
         let has_ended = self.connection.engine.disconnect().is_some();
         if let Some(cached) = self.cache.read_results.get(uri, changes, Instant::now()).filter(|_| !has_ended)
         {
             return Ok(cached);
         }
-        let generation = self.cache.read_results.generation();
+        let version = self.cache.read_results.version(changes);
         let options = options.with_handled_input();
         let response = self.read_resource_raw(uri, options).await?;
-        let received = Instant::now();
+        let received_at = Instant::now();
         let result = response.try_map(|it| read_resource_result(&it))?.value;
-        self.cache.read_results.insert(uri, &result, (generation, changes), received);
+        self.cache.read_results.insert(uri, &result, version, received_at);
         Ok(result)
     }
 
@@ -106,7 +110,7 @@ impl Session {
         uri: &str,
         options: CallOptions,
     ) -> Result<CallResponse<RawJson>, CallError> {
-        match self.repeatable_request(Method::ReadResource, Params::Uri(uri), options).await {
+        match self.send_repeatable_request(Method::ReadResource, RequestParams::Uri(uri), options).await {
             // The only parameter is the URI, so invalid parameters mean that the resource does not exist.
             Err(CallError::Rpc(error))
                 if matches!(error.code, code::RESOURCE_NOT_FOUND | code::INVALID_PARAMS) =>
@@ -145,7 +149,7 @@ impl Session {
                 known_arguments.iter().map(|(name, it)| (name.clone(), json!(it))).collect();
             text.push_str(&format!(r#","context":{}"#, json!({"arguments": known_arguments})));
         }
-        self.repeatable_request(Method::Complete, Params::members(&text), options).await
+        self.send_repeatable_request(Method::Complete, RequestParams::members(&text), options).await
     }
 
     /// Pings the server. The modern era has no ping.
@@ -155,7 +159,7 @@ impl Session {
             return Err(CallError::Unsupported(message));
         }
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        self.request(&Request::new(Method::Ping, Params::NONE, &options)).await.map(drop)
+        self.request(&OutboundRequest::new(Method::Ping, RequestParams::NONE, &options)).await.map(drop)
     }
 
     /// Subscribes to changes of a resource; the session's listener receives
@@ -164,15 +168,15 @@ impl Session {
     pub async fn subscribe_resource(&self, uri: &str) -> Result<(), CallError> {
         match self.era() {
             Era::Legacy => {
-                self.own_request(Method::Subscribe, Params::Uri(uri)).await?;
+                self.send_own_request(Method::Subscribe, RequestParams::Uri(uri)).await?;
                 self.connection.subscriptions.send_if_modified(|it| it.insert(uri.to_owned()));
                 Ok(())
             }
             Era::Modern => {
                 let is_new = self.connection.subscriptions.send_if_modified(|it| it.insert(uri.to_owned()));
-                let guard = is_new.then(|| SubscriptionGuard(self, uri));
+                let guard = is_new.then(|| SubscriptionGuard { session: self, uri });
                 let limit = self.limits().request;
-                let mut acknowledged = self.connection.acknowledged.subscribe();
+                let mut acknowledged = self.connection.subscription_ack.subscribe();
                 let acknowledgement = acknowledged.wait_for(|it| it.is_acknowledged(uri).is_some());
                 let is_acknowledged = tokio::select! {
                     acknowledgement = acknowledgement => acknowledgement.ok().and_then(|ack| ack.is_acknowledged(uri)),
@@ -189,11 +193,11 @@ impl Session {
         }
     }
 
-    /// Ends a subscription.
+    /// Ends the subscription to a resource.
     pub async fn unsubscribe_resource(&self, uri: &str) -> Result<(), CallError> {
         self.remove_subscription(uri);
         match self.era() {
-            Era::Legacy => self.own_request(Method::Unsubscribe, Params::Uri(uri)).await,
+            Era::Legacy => self.send_own_request(Method::Unsubscribe, RequestParams::Uri(uri)).await,
             Era::Modern => Ok(()),
         }
     }
@@ -207,18 +211,18 @@ impl Session {
         match self.era() {
             Era::Legacy => {
                 let text = format!(r#""level":"{level}""#);
-                self.own_request(Method::SetLevel, Params::members(&text)).await?;
+                self.send_own_request(Method::SetLevel, RequestParams::members(&text)).await?;
                 *self.log_level.lock() = Some(level);
             }
-            Era::Modern => self.change_negotiated(|it| it.set_log_level(Some(level), &self.options)),
+            Era::Modern => self.update_negotiated(|it| it.set_log_level(Some(level), &self.options)),
         }
         Ok(())
     }
 
-    /// Notifies a legacy server that the roots have changed. A modern server asks for them.
-    pub fn roots_changed(&self) {
+    /// Notifies a legacy server that the roots have changed. A modern server requests them when it needs them.
+    pub fn notify_roots_changed(&self) {
         if self.era() == Era::Legacy
-            && self.responder.can_handle(&RequestOwner::Session, &Method::ListRoots.into())
+            && self.responder.can_handle(&MessageOwner::Session, &Method::ListRoots.into())
         {
             let method = Method::RootsListChanged;
             let head = MessageHead::new(None, method, Some(self.version()));

@@ -26,7 +26,7 @@ impl<T> CallResponse<T> {
         CallResponse { value: convert(self.value), request_id: self.request_id, info: self.info }
     }
 
-    /// Reads the result in another form. An error is that of an invalid response.
+    /// Converts the result with `read`. Its error becomes [`CallError::InvalidResponse`].
     pub fn try_map<U>(
         self,
         read: impl FnOnce(T) -> Result<U, serde_json::Error>,
@@ -46,45 +46,46 @@ pub(crate) struct RawResponse {
     pub(super) request_id: RequestId,
 }
 
-/// A response whose result was read.
-pub(crate) struct ReadResponse<T> {
+/// A response with its parsed result, or the error of parsing it.
+pub(crate) struct ParsedResponse<T> {
     pub(super) raw: RawResponse,
     /// The kind of the result. It is known even if the result cannot be read in this form.
     pub(super) info: ResultInfo,
     value: Result<T, CallError>,
 }
 
-/// A form in which a result is read.
+/// A type that results are parsed into.
 pub(crate) trait ResultForm: Sized {
-    /// Reads a result, and notes its kind in the same pass.
-    fn read(response: RawResponse) -> ReadResponse<Self>;
+    /// Parses the result of a response and finds its kind, in one pass.
+    fn read(response: RawResponse) -> ParsedResponse<Self>;
 }
 
 impl ResultForm for RawJson {
-    fn read(raw: RawResponse) -> ReadResponse<RawJson> {
+    fn read(raw: RawResponse) -> ParsedResponse<RawJson> {
         let (info, value) = match read_result(raw.frame.slice(raw.payload_start..), raw.era) {
             Ok((result, info)) => (info, Ok(result)),
             Err(error) => (ResultInfo::default(), Err(raw.parse_error(&error))),
         };
-        ReadResponse { raw, info, value }
+        ParsedResponse { raw, info, value }
     }
 }
 
 impl ResultForm for ToolResult {
-    fn read(raw: RawResponse) -> ReadResponse<ToolResult> {
+    fn read(raw: RawResponse) -> ParsedResponse<ToolResult> {
         let text = str::from_utf8(raw.payload());
+        // Fast path for a result of known content blocks.
         if let Some((result, info)) = text.ok().and_then(ToolResult::parse_known_blocks) {
-            return ReadResponse { raw, info, value: Ok(result) };
+            return ParsedResponse { raw, info, value: Ok(result) };
         }
-        let (value, ReadResponse { raw, info, .. }) = (raw.read(), <RawJson as ResultForm>::read(raw));
-        ReadResponse { raw, info, value }
+        let (value, ParsedResponse { raw, info, .. }) = (raw.read(), <RawJson as ResultForm>::read(raw));
+        ParsedResponse { raw, info, value }
     }
 }
 
-impl<T> ReadResponse<T> {
+impl<T> ParsedResponse<T> {
     /// The response for the caller.
     pub(super) fn into_response(self) -> Result<CallResponse<T>, CallError> {
-        let ReadResponse { raw, info, value } = self;
+        let ParsedResponse { raw, info, value } = self;
         Ok(CallResponse { value: value?, request_id: raw.request_id, info })
     }
 
@@ -95,27 +96,32 @@ impl<T> ReadResponse<T> {
 }
 
 impl RawResponse {
-    /// A response whose result is this part of the result.
-    pub(super) fn part(&self, result: &RawValue) -> RawResponse {
+    /// This response with `result`, a part of its payload, as its payload.
+    pub(super) fn with_payload(&self, result: &RawValue) -> RawResponse {
         RawResponse { frame: self.frame.slice_ref(result.get().as_bytes()), payload_start: 0, ..*self }
     }
 
-    /// The response for the caller, with the result as it is.
+    /// The response for the caller, with the result byte for byte.
     pub(super) fn into_response(self) -> Result<CallResponse<RawJson>, CallError> {
         <RawJson as ResultForm>::read(self).into_response()
     }
 
+    /// Parses the payload.
     pub(crate) fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, CallError> {
         T::deserialize(&mut serde_json::Deserializer::from_slice(self.payload()))
             .map_err(|it| self.parse_error(&it))
     }
 
-    /// Parses the result with `read`. The payload is followed by the rest of the message.
-    pub(crate) fn read_by<T>(&self, read: fn(&[u8]) -> Result<T, serde_json::Error>) -> Result<T, CallError> {
+    /// Parses the payload with `read`, which must ignore the rest of the message after the result.
+    pub(crate) fn read_with<T>(
+        &self,
+        read: fn(&[u8]) -> Result<T, serde_json::Error>,
+    ) -> Result<T, CallError> {
         read(self.payload()).map_err(|it| self.parse_error(&it))
     }
 
-    /// The parse error. A wrong encoding is an error of its own, because the user can correct it.
+    /// The error for a payload that `error` describes. A payload that is not UTF-8 has an error of its own, because its
+    /// cause is the server's encoding, which the user can correct.
     fn parse_error(&self, error: &serde_json::Error) -> CallError {
         match std::str::from_utf8(self.payload()) {
             Err(utf8_error) => CallError::NotUtf8 { byte: utf8_error.valid_up_to() + 1 },
@@ -123,7 +129,7 @@ impl RawResponse {
         }
     }
 
-    /// The payload, followed by the rest of the message.
+    /// The result or error, followed by the rest of the message.
     pub(crate) fn payload(&self) -> &[u8] {
         &self.frame[self.payload_start..]
     }

@@ -6,7 +6,7 @@ use crate::error::CallError;
 use crate::rpc::frame;
 use crate::session::list_result::ListResult;
 use crate::session::options::{CallOptions, RetryPolicy};
-use crate::session::requests::request::{Params, Request};
+use crate::session::requests::request::{OutboundRequest, RequestParams};
 use crate::session::requests::request_params::CallerParams;
 use crate::session::requests::response::CallResponse;
 use crate::session::state::Session;
@@ -18,8 +18,9 @@ impl Session {
     pub async fn list_skills(&self, options: CallOptions) -> Result<ListResult<Skill>, CallError> {
         self.require_skills()?;
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let caller_params = CallerParams::of(&options.context)?;
-        let request = Request::for_caller(Method::ListSkills, Params::NONE, &options, &caller_params);
+        let caller_params = CallerParams::from_context(&options.context)?;
+        let request =
+            OutboundRequest::for_caller(Method::ListSkills, RequestParams::NONE, &options, &caller_params);
         self.fetch_pages(&request, read_skills::<[u8]>).await.map(|(list, _)| list)
     }
 
@@ -35,7 +36,7 @@ impl Session {
     ) -> Result<CallResponse<RawJson>, CallError> {
         self.require_skills()?;
         let text = uri.map(|uri| format!(r#""uri":{}"#, frame::json_string(uri))).unwrap_or_default();
-        self.repeatable_request(method, Params::members(&text), options).await
+        self.send_repeatable_request(method, RequestParams::members(&text), options).await
     }
 
     fn require_skills(&self) -> Result<(), CallError> {

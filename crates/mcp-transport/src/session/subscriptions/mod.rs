@@ -1,4 +1,4 @@
 //! Subscriptions to changes, in both eras.
 
+pub(crate) mod background_requests;
 pub(crate) mod listen_stream;
-pub(crate) mod resubscribe;

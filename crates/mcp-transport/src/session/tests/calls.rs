@@ -1,4 +1,4 @@
-//! The calls of the test, each a future that resolves with a text, and the expected texts.
+//! The calls of the tests. Each is a future that resolves with a text: that of the result, or a word for the error.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use super::super::{CallOptions, RetryPolicy, Session};
 use crate::error::CallError;
 use crate::error::Expiry;
 
-/// The kind of call.
+/// The kind of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallKind {
     Tool,
@@ -30,7 +30,7 @@ impl CallKind {
     pub(super) const ALL: [CallKind; 5] =
         [CallKind::Tool, CallKind::Raw, CallKind::Ping, CallKind::Read, CallKind::Prompts];
 
-    /// Whether server requests may belong to it.
+    /// Whether server requests may belong to such a call.
     pub(super) fn may_get_server_requests(self) -> bool {
         match self {
             CallKind::Tool | CallKind::Raw | CallKind::Read => true,
@@ -46,7 +46,7 @@ impl CallKind {
         }
     }
 
-    /// The text for a lost response.
+    /// The text of a call whose response was lost.
     pub(super) fn lost_text(self) -> &'static str {
         match self {
             CallKind::Tool | CallKind::Raw => "outcome unknown",
@@ -54,7 +54,7 @@ impl CallKind {
         }
     }
 
-    /// The text for a result that is only text.
+    /// The text of a call whose result is a JSON string.
     pub(super) fn invalid_text(self) -> &'static str {
         match self {
             CallKind::Raw | CallKind::Ping => "invalid",
@@ -67,12 +67,14 @@ impl CallKind {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallSpec {
     pub(super) kind: CallKind,
+    /// The timeout of the call.
     pub(super) deadline: Option<u64>,
+    /// The idle timeout of the call.
     pub(super) idle: Option<u64>,
     pub(super) retry: RetryPolicy,
 }
 
-/// A result with this text that is valid for every kind.
+/// A result with this text that is valid for every kind of call.
 pub(super) fn result(text: &str) -> Value {
     json!({
         "content": [{"type": "text", "text": text}],
@@ -82,11 +84,11 @@ pub(super) fn result(text: &str) -> Value {
     })
 }
 
-/// Starts a call; resolves with its text or its error.
+/// A call. Resolves with the text of its result or of its error.
 pub(super) type CallFuture = Pin<Box<dyn Future<Output = String>>>;
 
-/// Starts a call and counts its progress.
-pub(super) fn make(session: &Arc<Session>, spec: CallSpec, progress: &Arc<AtomicUsize>) -> CallFuture {
+/// Starts a call. `progress` counts its progress reports.
+pub(super) fn start(session: &Arc<Session>, spec: CallSpec, progress: &Arc<AtomicUsize>) -> CallFuture {
     let (session, record_progress) = (Arc::clone(session), Arc::clone(progress));
     let mut options = CallOptions {
         timeout: spec.deadline.map(Duration::from_millis),
@@ -97,17 +99,17 @@ pub(super) fn make(session: &Arc<Session>, spec: CallSpec, progress: &Arc<Atomic
     options.context.progress = Some(Arc::new(move |_| {
         record_progress.fetch_add(1, Ordering::Relaxed);
     }));
-    // Tokio's coop budget would end a poll early.
+    // Without Tokio's coop budget, which could end a poll early.
     Box::pin(tokio::task::unconstrained(async move {
         let outcome = match spec.kind {
             CallKind::Tool => {
-                let answer = session.call_tool("t", &RawJson::empty_object(), options).await;
-                answer.map(|it| it.value.text())
+                let response = session.call_tool("t", &RawJson::empty_object(), options).await;
+                response.map(|it| it.value.text())
             }
             CallKind::Raw | CallKind::Ping => {
                 let method = if spec.kind == CallKind::Raw { "x/y" } else { "ping" };
-                let answer = session.request_raw(method, None, &RawJson::empty_object(), options).await;
-                answer.map(|it| {
+                let response = session.request_raw(method, None, &RawJson::empty_object(), options).await;
+                response.map(|it| {
                     let value: Value = it.value.read().unwrap();
                     value["text"].as_str().or(value.as_str()).unwrap().to_owned()
                 })
@@ -128,16 +130,17 @@ pub(super) fn make(session: &Arc<Session>, spec: CallSpec, progress: &Arc<Atomic
     }))
 }
 
-/// The text for an expired deadline.
-pub(super) fn timed_out(expiry: Expiry) -> String {
+/// The text of a call that ended at a deadline.
+pub(super) fn expiry_text(expiry: Expiry) -> String {
     format!("{expiry:?}")
 }
 
+/// The text of a call that failed.
 fn error_text(error: &CallError) -> String {
     match error {
         CallError::Closed(_) => "closed".to_owned(),
         CallError::NotSent(_) => "not sent".to_owned(),
-        CallError::TimedOut(expiry) => timed_out(*expiry),
+        CallError::TimedOut(expiry) => expiry_text(*expiry),
         CallError::Rpc(error) => error.message.clone(),
         CallError::InvalidResponse(_) | CallError::NotUtf8 { .. } => "unreadable".to_owned(),
         CallError::OutcomeUnknown(_) => "outcome unknown".to_owned(),
@@ -154,16 +157,16 @@ fn error_text(error: &CallError) -> String {
     }
 }
 
-/// Whether a call was woken. Only woken calls are polled.
+/// A waker that records whether a future was woken. Only woken futures are polled.
 pub(super) struct WakeFlag {
     pub(super) woken: AtomicBool,
-    /// Any call was woken.
-    pub(super) any: Arc<Notify>,
+    /// Notified when any future is woken.
+    pub(super) any_woken: Arc<Notify>,
 }
 
 impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.woken.store(true, Ordering::Relaxed);
-        self.any.notify_one();
+        self.any_woken.notify_one();
     }
 }

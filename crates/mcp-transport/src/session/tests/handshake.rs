@@ -19,39 +19,43 @@ use super::{config, run_with_paused_time};
 use crate::error::disconnect::DisconnectReason;
 use crate::transport::{Dial, Outbound, RequestId, StreamId};
 
-/// Longer than the probe timeout, so that both eras are tried.
+/// The limit for a start. It is longer than the timeout of the probe, so that both eras are tried.
 const STARTUP: Duration = Duration::from_secs(20);
 
-/// Additional time for a connection that does not close.
-const CLOSE_GRACE: Duration = Duration::from_millis(2_502);
+/// The additional time for a connection that does not close: 500 ms for a graceful end, 2 s for an end by force, and
+/// the tolerance of the timer.
+const CLOSE_TIME: Duration = Duration::from_millis(2_502);
 
-/// How a server refuses.
+/// The error codes with which a server refuses.
 const ERRORS: [i64; 4] =
     [code::METHOD_NOT_FOUND, code::UNSUPPORTED_PROTOCOL_VERSION, code::INTERNAL_ERROR, code::HEADER_MISMATCH];
 
+/// An event of a sequence.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Responds to the request sent this many requests ago.
+    /// The server responds to one of the last requests: 0 is the last one.
     Respond(usize, Reply),
     /// This number of milliseconds passes.
     Advance(u64),
     Disconnect(DisconnectReason),
-    /// The caller drops the future.
+    /// The caller drops the future of `connect`.
     DropFuture,
 }
 
+/// A response to a handshake request.
 #[derive(Debug, Clone, Copy)]
 enum Reply {
-    Good,
+    /// The handshake succeeds.
+    Accept,
     /// An error with this code.
     Error(i64),
-    /// An invalid response.
+    /// An invalid result.
     Invalid,
 }
 
 fn sequences() -> impl Strategy<Value = (Eras, Option<Era>, ShutdownBehavior, Vec<Step>)> {
     let reply = prop_oneof![
-        3 => Just(Reply::Good),
+        3 => Just(Reply::Accept),
         2 => prop::sample::select(ERRORS.to_vec()).prop_map(Reply::Error),
         1 => Just(Reply::Invalid),
     ];
@@ -75,31 +79,39 @@ fn sequences() -> impl Strategy<Value = (Eras, Option<Era>, ShutdownBehavior, Ve
     )
 }
 
-/// The observed connections.
+/// The connections that were dialled, and their requests.
 struct Servers {
     dialled: mpsc::UnboundedReceiver<Peer>,
     peers: Vec<Peer>,
-    /// The requests: connection, id, method.
-    requests: Vec<(usize, RequestId, String)>,
-    /// A valid response was sent.
+    requests: Vec<HandshakeRequest>,
+    /// Whether a valid response was sent.
     accepted: bool,
 }
 
+/// A request of a handshake.
+struct HandshakeRequest {
+    /// The index of its connection.
+    peer: usize,
+    id: RequestId,
+    method: String,
+}
+
 impl Servers {
-    /// Reads what was sent; running must be no cancel notice.
+    /// Reads what was sent. There must be no cancel notice.
     fn read_sent(&mut self) {
         self.peers.extend(std::iter::from_fn(|| self.dialled.try_recv().ok()));
-        for (at, peer) in self.peers.iter_mut().enumerate() {
+        for (index, peer) in self.peers.iter_mut().enumerate() {
             for out in peer.sent() {
                 match out {
                     Outbound::Cancel { id, notice } => {
                         assert_eq!(notice, None, "a handshake sends no cancel notice");
-                        let count = self.requests.iter().filter(|it| (it.0, it.1) == (at, id)).count();
+                        let count = self.requests.iter().filter(|it| (it.peer, it.id) == (index, id)).count();
                         assert_eq!(count, 1, "only sent requests are released");
                     }
                     Outbound::Send(message) => {
                         if let Some(id) = message.head.id {
-                            self.requests.push((at, id, message.head.method_name().unwrap().to_owned()));
+                            let method = message.head.method_name().unwrap().to_owned();
+                            self.requests.push(HandshakeRequest { peer: index, id, method });
                         }
                     }
                 }
@@ -108,16 +120,16 @@ impl Servers {
     }
 
     fn respond(&mut self, requests_ago: usize, reply: Reply) {
-        let Some(at) = self.requests.len().checked_sub(requests_ago + 1) else { return };
-        let (peer, id, method) = self.requests[at].clone();
+        let Some(index) = self.requests.len().checked_sub(requests_ago + 1) else { return };
+        let HandshakeRequest { peer, id, ref method } = self.requests[index];
         let era = if method == "initialize" { Era::Legacy } else { Era::Modern };
         let message: Value = match reply {
-            Reply::Good => handshake_response(id, era),
+            Reply::Accept => handshake_response(id, era),
             Reply::Error(code) => json!({"id": id, "error": {"code": code, "message": "no"}}),
             Reply::Invalid => json!({"id": id, "result": 7}),
         };
         self.peers[peer].sink.deliver(StreamId::Shared, message.to_string().into());
-        self.accepted |= matches!(reply, Reply::Good);
+        self.accepted |= matches!(reply, Reply::Accept);
     }
 }
 
@@ -132,12 +144,12 @@ async fn run_sequence(
     let state = options.state.subscribe();
     let dial: Arc<dyn Dial> = Arc::new(ScriptedDial { peers, shutdown_behavior });
     let mut connecting = Some(Box::pin(Session::connect(dial, options)));
-    let flag = Arc::new(WakeFlag { woken: AtomicBool::new(true), any: Arc::new(Notify::new()) });
+    let flag = Arc::new(WakeFlag { woken: AtomicBool::new(true), any_woken: Arc::new(Notify::new()) });
     let waker = Waker::from(Arc::clone(&flag));
     // A server may be started twice.
-    let due = Instant::now() + 2 * (STARTUP + CLOSE_GRACE);
+    let due = Instant::now() + 2 * (STARTUP + CLOSE_TIME);
     let mut outcome = None;
-    // At the end nothing more is sent.
+    // The last step is longer than all deadlines, so that nothing is sent after it.
     for step in [Step::Advance(0)].into_iter().chain(steps).chain([Step::Advance(50_000)]) {
         let mut until = Instant::now();
         match step {
@@ -165,7 +177,7 @@ async fn run_sequence(
             tokio::select! {
                 biased;
                 () = tokio::time::sleep_until(until) => break,
-                () = flag.any.notified() => {}
+                () = flag.any_woken.notified() => {}
             }
         }
     }
@@ -176,7 +188,7 @@ async fn run_sequence(
             assert!(servers.accepted, "no valid response was sent");
             let has_ended = session.connection.engine.disconnect().is_some();
             assert_eq!(state == SessionState::Connected, !has_ended, "{state:?}");
-            // Earlier requests have ended, and no request follows.
+            // No request of the handshake is left.
             assert_eq!(session.connection.engine.in_flight(), (0, 0));
             drop(session);
         }

@@ -1,8 +1,8 @@
 //! Interleaving tests of a session: random sequences of events against a [model](model).
 //!
-//! Each call ends once, at the latest at its deadline, with its own response or with the first event that ends it.
-//! A dropped call gets no response, and no state remains. The model knows only the events; its state is compared
-//! after each event.
+//! Each call ends once, at the latest at its deadline, with its own response or with the first event that ends it. A
+//! dropped call gets no response, and no state remains. The model is updated by the events only, and compared with the
+//! session after each event.
 //!
 //! `PROPTEST_CASES` sets the number of sequences.
 
@@ -28,7 +28,7 @@ use harness::{Harness, ServerRequest, default_spec, handshake_response};
 use model::{RequestOutcome, Stage};
 use peer::ShutdownBehavior;
 
-/// Number of sequences by default.
+/// The number of sequences, unless `PROPTEST_CASES` sets it.
 const CASES: u32 = 200;
 
 /// A choice among all requests that were sent.
@@ -40,12 +40,13 @@ enum RequestChoice {
     Any(Index),
 }
 
+/// An event of a sequence.
 #[derive(Debug, Clone)]
 enum Step {
     StartCall(CallSpec),
     Respond(RequestChoice, Reply),
-    /// Several responses in one frame.
-    Batch(Vec<RequestChoice>),
+    /// The server responds to several requests in one frame.
+    RespondInBatch(Vec<RequestChoice>),
     UnmatchedMessage(UnmatchedMessage),
     EndStream(RequestChoice, StreamEnd),
     Progress(RequestChoice),
@@ -55,25 +56,26 @@ enum Step {
     CompleteHandler(Index),
     /// The server cancels a request.
     CancelServerRequest(Index),
-    /// ReopenAttempt the session succeeds or fails.
-    Reopen(Result<(), ()>),
+    /// The server accepts or refuses the `initialize` that reopens the session.
+    RespondToReopen(Result<(), ()>),
     DropCall(Index),
     /// This number of milliseconds passes.
     Advance(u64),
     Disconnect(DisconnectReason),
-    /// With this grace period in milliseconds.
+    /// The session is closed with this grace period in milliseconds.
     Close(u64),
 }
 
-/// The kind of response.
+/// The kind of a response.
 #[derive(Debug, Clone, Copy)]
 enum Reply {
     Result,
+    /// A result with a cursor, so that another page follows.
     Page,
     Error,
-    /// Not a valid result of any method.
+    /// A result that is invalid for every method.
     Invalid,
-    /// The id is a string.
+    /// A result whose id is a string.
     StringId,
     /// An error without an id on the request's own stream.
     WithoutId,
@@ -84,8 +86,8 @@ enum Reply {
 enum UnmatchedMessage {
     /// A response with this id.
     Id(Value),
-    /// A response with an id that used the same slot before, or will use it.
-    Neighbour(RequestChoice),
+    /// A response with the id of another call in the same slot.
+    SameSlot(RequestChoice),
     /// A response in a nested batch.
     Nested(RequestChoice),
     /// A result without an id on the stream of this request.
@@ -102,12 +104,13 @@ enum StreamEnd {
     NotExecuted,
 }
 
+/// The kind of a server request.
 #[derive(Debug, Clone, Copy)]
 enum ServerRequestKind {
     Ping,
     /// A request without a handler.
     Unknown,
-    /// A request that takes time.
+    /// A request whose handler waits for [`Step::CompleteHandler`].
     Handled,
 }
 
@@ -122,7 +125,7 @@ fn sequences() -> impl Strategy<Value = (Era, ShutdownBehavior, Vec<(Step, Timin
     (era, shutdown_behavior, prop::collection::vec((steps(), timing), 0..100))
 }
 
-/// Whether tasks run before the next event.
+/// Whether all ready tasks run before the next event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Timing {
     Settled,
@@ -149,7 +152,7 @@ fn steps() -> impl Strategy<Value = Step> {
         [json!(0), json!(1), json!(1.5), json!(-65536), json!(u64::MAX), json!("x"), json!(null), json!([1])];
     let unmatched = prop_oneof![
         prop::sample::select(ids.to_vec()).prop_map(UnmatchedMessage::Id),
-        choice().prop_map(UnmatchedMessage::Neighbour),
+        choice().prop_map(UnmatchedMessage::SameSlot),
         choice().prop_map(UnmatchedMessage::Nested),
         choice().prop_map(UnmatchedMessage::WithoutId),
         Just(UnmatchedMessage::Noise),
@@ -173,7 +176,7 @@ fn steps() -> impl Strategy<Value = Step> {
     prop_oneof![
         40 => spec.prop_map(Step::StartCall),
         26 => (choice(), reply).prop_map(|(choice, reply)| Step::Respond(choice, reply)),
-        3 => prop::collection::vec(choice(), 0..4).prop_map(Step::Batch),
+        3 => prop::collection::vec(choice(), 0..4).prop_map(Step::RespondInBatch),
         4 => unmatched.prop_map(Step::UnmatchedMessage),
         16 => (choice(), end).prop_map(|(choice, end)| Step::EndStream(choice, end)),
         4 => choice().prop_map(Step::Progress),
@@ -181,7 +184,7 @@ fn steps() -> impl Strategy<Value = Step> {
         12 => (kind, prop::option::of(index())).prop_map(|(kind, stream)| Step::SendServerRequest(kind, stream)),
         7 => index().prop_map(Step::CompleteHandler),
         2 => index().prop_map(Step::CancelServerRequest),
-        16 => prop_oneof![3 => Just(Ok(())), 1 => Just(Err(()))].prop_map(Step::Reopen),
+        16 => prop_oneof![3 => Just(Ok(())), 1 => Just(Err(()))].prop_map(Step::RespondToReopen),
         8 => index().prop_map(Step::DropCall),
         12 => (0u64..30).prop_map(Step::Advance),
         1 => reason.prop_map(Step::Disconnect),
@@ -190,9 +193,10 @@ fn steps() -> impl Strategy<Value = Step> {
 }
 
 impl Harness {
-    fn choice(&self, choice: &RequestChoice) -> Option<(RequestId, Epoch)> {
+    /// Returns the chosen request; `None` if there is none to choose from.
+    fn choose(&self, choice: &RequestChoice) -> Option<(RequestId, Epoch)> {
         let waiting: Vec<_> =
-            self.calls.iter().filter_map(|it| it.waits()).map(|it| (it.request, it.epoch)).collect();
+            self.calls.iter().filter_map(|it| it.waiting()).map(|it| (it.request, it.epoch)).collect();
         match choice {
             RequestChoice::Waiting(_) if waiting.is_empty() => None,
             RequestChoice::Waiting(index) => Some(*index.get(&waiting)),
@@ -205,13 +209,13 @@ impl Harness {
         match step {
             Step::StartCall(spec) => self.start_call(spec),
             Step::Respond(choice, reply) => {
-                if let Some((id, epoch)) = self.choice(&choice) {
+                if let Some((id, epoch)) = self.choose(&choice) {
                     self.respond(id, epoch, reply);
                 }
             }
-            Step::Batch(choices) => {
-                let ids: Vec<RequestId> = choices.iter().filter_map(|it| Some(self.choice(it)?.0)).collect();
-                let texts: Vec<String> = ids.iter().map(|_| self.text()).collect();
+            Step::RespondInBatch(choices) => {
+                let ids: Vec<RequestId> = choices.iter().filter_map(|it| Some(self.choose(it)?.0)).collect();
+                let texts: Vec<String> = ids.iter().map(|_| self.unique_text()).collect();
                 let responses =
                     ids.iter().zip(&texts).map(|(id, text)| json!({"id": id, "result": result(text)}));
                 let is_solicited = self.deliver(StreamId::Shared, &responses.collect());
@@ -224,18 +228,18 @@ impl Harness {
             }
             Step::UnmatchedMessage(unmatched) => self.send_unmatched(&unmatched),
             Step::EndStream(choice, end) => {
-                if let Some((id, epoch)) = self.choice(&choice) {
+                if let Some((id, epoch)) = self.choose(&choice) {
                     self.end_stream(id, epoch, end);
                 }
             }
             Step::Progress(choice) => {
-                let Some((id, _)) = self.choice(&choice) else { return };
+                let Some((id, _)) = self.choose(&choice) else { return };
                 let params = json!({"progressToken": id, "progress": 0.5});
                 self.deliver(
                     StreamId::Shared,
                     &json!({"method": "notifications/progress", "params": params}),
                 );
-                if let Some(call) = self.waiting(id) {
+                if let Some(call) = self.call_in_flight(id) {
                     call.record_progress();
                     call.want_progress += usize::from(call.spec.kind != CallKind::Prompts);
                 }
@@ -243,7 +247,7 @@ impl Harness {
             Step::AnnounceListChange => {
                 self.settle().await;
                 self.deliver(StreamId::Shared, &json!({"method": "notifications/tools/list_changed"}));
-                self.list_changes_supported += u64::from(!self.closed);
+                self.list_changes += u64::from(!self.closed);
                 self.settle().await;
             }
             Step::SendServerRequest(kind, stream) => {
@@ -266,11 +270,11 @@ impl Harness {
                 self.deliver(*stream, &json!({"method": "notifications/cancelled", "params": params}));
                 self.finish_server_request(server_request, 0).await;
             }
-            Step::Reopen(outcome) => {
-                let Some(reopening) = self.reopening.as_mut().filter(|it| it.answer.is_none()) else {
+            Step::RespondToReopen(outcome) => {
+                let Some(reopening) = self.reopening.as_mut().filter(|it| it.response.is_none()) else {
                     return;
                 };
-                reopening.answer = Some(outcome);
+                reopening.response = Some(outcome);
                 let message = match outcome {
                     Ok(()) => handshake_response(reopening.request, Era::Legacy),
                     Err(()) => {
@@ -298,7 +302,7 @@ impl Harness {
     }
 
     fn respond(&mut self, id: RequestId, epoch: Epoch, reply: Reply) {
-        let text = self.text();
+        let text = self.unique_text();
         let mut message = json!({"jsonrpc": "2.0", "id": id, "result": result(&text)});
         let error = json!({"code": code::INTERNAL_ERROR, "message": text});
         let mut stream = StreamId::Shared;
@@ -334,28 +338,28 @@ impl Harness {
         let answer = |id: Value| json!({"id": id, "result": result("unmatched")});
         let (stream, message) = match unmatched {
             UnmatchedMessage::Id(id) => (StreamId::Shared, answer(id.clone())),
-            UnmatchedMessage::Neighbour(choice) => {
-                let Some((id, _)) = self.choice(choice) else { return };
+            UnmatchedMessage::SameSlot(choice) => {
+                let Some((id, _)) = self.choose(choice) else { return };
                 (StreamId::Shared, answer(json!(id + (1 << 40))))
             }
             UnmatchedMessage::Nested(choice) => {
-                let Some((id, _)) = self.choice(choice) else { return };
+                let Some((id, _)) = self.choose(choice) else { return };
                 (StreamId::Shared, json!([[answer(json!(id))]]))
             }
             UnmatchedMessage::WithoutId(choice) => {
-                let Some((id, epoch)) = self.choice(choice) else { return };
+                let Some((id, epoch)) = self.choose(choice) else { return };
                 (StreamId::Request(id, epoch), answer(Value::Null))
             }
             UnmatchedMessage::Noise => (StreamId::Shared, json!({"jsonrpc": "2.0"})),
         };
         if let UnmatchedMessage::Noise = unmatched {
-            self.noise += message.to_string().len() as u64;
+            self.noise_bytes += message.to_string().len() as u64;
         }
         assert!(!self.deliver(stream, &message), "unsolicited: {message}");
     }
 
     fn end_stream(&mut self, id: RequestId, epoch: Epoch, end: StreamEnd) {
-        let message = self.text();
+        let message = self.unique_text();
         let error = RequestError::new(message.clone());
         let is_legacy = self.session.era() == Era::Legacy;
         let (error, outcome) = match end {
@@ -369,13 +373,13 @@ impl Harness {
                 (StreamError::Refused(error), RequestOutcome::Error(message))
             }
         };
-        self.peer.sink.stream_failed(id, error);
+        self.peer.sink.fail_stream(id, error);
         self.set_outcome(id, outcome);
     }
 
     fn send_server_request(&mut self, kind: ServerRequestKind, stream: Option<Index>) {
         let id = format!("q{}", self.server_requests.len());
-        let stream = stream.and_then(|it| self.choice(&RequestChoice::Waiting(it)));
+        let stream = stream.and_then(|it| self.choose(&RequestChoice::Waiting(it)));
         let stream = stream.map_or(StreamId::Shared, |(id, epoch)| StreamId::Request(id, epoch));
         let method = match kind {
             ServerRequestKind::Ping => "ping",
@@ -390,9 +394,9 @@ impl Harness {
         };
         let is_open = matches!(kind, ServerRequestKind::Handled) && !self.closed;
         for request in &affected {
-            let call = self.waiting(*request).expect("the request is in flight");
-            match (is_open, call.waits_mut()) {
-                (true, Some(waits)) => waits.open_server_requests += 1,
+            let call = self.call_in_flight(*request).expect("the request is in flight");
+            match (is_open, call.waiting_mut()) {
+                (true, Some(waiting)) => waiting.open_server_requests += 1,
                 _ => call.record_progress(),
             }
         }
@@ -400,16 +404,16 @@ impl Harness {
         self.server_requests.push(ServerRequest { id, stream, affected, is_open, responses });
     }
 
-    /// A server request ended with this number of responses, unless it had ended before.
-    async fn finish_server_request(&mut self, at: usize, responses: usize) {
+    /// Records that a server request ended with this number of responses, unless it had ended before.
+    async fn finish_server_request(&mut self, index: usize, responses: usize) {
         let closed = self.closed;
-        let server_request = &mut self.server_requests[at];
+        let server_request = &mut self.server_requests[index];
         if std::mem::replace(&mut server_request.is_open, false) && !closed {
             server_request.responses = Some(responses);
             for request in server_request.affected.clone() {
-                if let Some(call) = self.waiting(request) {
-                    if let Some(waits) = call.waits_mut() {
-                        waits.open_server_requests -= 1;
+                if let Some(call) = self.call_in_flight(request) {
+                    if let Some(waiting) = call.waiting_mut() {
+                        waiting.open_server_requests -= 1;
                     }
                     call.record_progress();
                 }
@@ -427,7 +431,7 @@ async fn run_sequence((era, shutdown_behavior, steps): (Era, ShutdownBehavior, V
             harness.settle().await;
         }
     }
-    // Everything still in progress ends by its deadline.
+    // Longer than any deadline.
     harness.advance(250).await;
     assert!(harness.calls.iter().all(|it| matches!(it.stage, Stage::Done)), "each call has ended");
     if !harness.may_end {
@@ -459,7 +463,7 @@ fn run_with_paused_time(sequence: impl Future<Output = ()>) {
 }
 
 #[test]
-fn deadline_at_the_end_of_a_close_decides_either_way() {
+fn call_ends_by_close_or_deadline_if_both_are_due_at_once() {
     let spec = CallSpec { deadline: Some(17), ..default_spec(CallKind::Tool) };
     let steps = [Step::Close(20), Step::Advance(3), Step::StartCall(spec), Step::Advance(20)];
     let steps = steps.map(|step| (step, Timing::Settled)).to_vec();

@@ -7,43 +7,46 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::calls::{CallFuture, CallKind, CallSpec, WakeFlag, timed_out};
+use super::calls::{CallFuture, CallKind, CallSpec, WakeFlag, expiry_text};
 use crate::error::Expiry;
 use crate::transport::{Epoch, RequestId};
 
-/// The default timeout of a request, and the timeout for reopening a session. A list uses the longer one.
+/// The default timeout of a request, and the timeout for reopening a session. The timeout of a list is the longer one.
 pub(super) const REQUEST: Duration = Duration::from_millis(50);
 pub(super) const STARTUP: Duration = Duration::from_millis(60);
 
-/// A call.
+/// A call and its state in the model.
 pub(super) struct Call {
     pub(super) future: Option<CallFuture>,
     pub(super) flag: Arc<WakeFlag>,
     pub(super) spec: CallSpec,
-    /// When its current request started; each page of a list is one.
+    /// When the current request started. Each page of a list is a request.
     pub(super) started_at: Instant,
-    /// The deadline of a list_deadline list.
+    /// The deadline of a list for all of its pages.
     pub(super) list_deadline: Option<Instant>,
     pub(super) stage: Stage,
     pub(super) retried: bool,
     pub(super) reopened: bool,
+    /// The texts of the pages that were received.
     pub(super) pages: Vec<String>,
+    /// The actual number of progress reports.
     pub(super) progress: Arc<AtomicUsize>,
+    /// The expected number of progress reports.
     pub(super) want_progress: usize,
 }
 
 /// The stage of a call, and the expected result of its next poll.
 #[derive(Debug, Clone)]
 pub(super) enum Stage {
-    /// It sends a request, or ends because the connection is closed.
+    /// The next poll sends a request, or ends the call because the connection is closed.
     Sending,
-    /// Pending: its request is in flight.
+    /// The request is in flight.
     Waiting(Waiting),
     /// The session was lost and must be reopened, by this call or another.
     ReopeningSession { since: Instant, epoch: Epoch },
-    /// It ends with one of these texts.
+    /// The next poll ends the call with one of these texts.
     Ending { texts: Vec<String>, request: RequestId, due: Instant },
-    /// It has ended or was dropped.
+    /// The call has ended or was dropped.
     Done,
 }
 
@@ -52,8 +55,9 @@ pub(super) enum Stage {
 pub(super) struct Waiting {
     pub(super) request: RequestId,
     pub(super) epoch: Epoch,
+    /// The idle deadline and its timeout.
     pub(super) idle: Option<(Instant, Duration)>,
-    /// Number of open server requests that may belong to it; they pause its idle deadline.
+    /// The number of open server requests that may belong to the request. They pause its idle deadline.
     pub(super) open_server_requests: usize,
 }
 
@@ -75,12 +79,12 @@ impl Call {
         future: CallFuture,
         spec: CallSpec,
         progress: Arc<AtomicUsize>,
-        any: &Arc<Notify>,
+        any_woken: &Arc<Notify>,
     ) -> Call {
         let now = Instant::now();
         Call {
             future: Some(future),
-            flag: Arc::new(WakeFlag { woken: AtomicBool::new(true), any: Arc::clone(any) }),
+            flag: Arc::new(WakeFlag { woken: AtomicBool::new(true), any_woken: Arc::clone(any_woken) }),
             spec,
             started_at: now,
             list_deadline: (spec.kind == CallKind::Prompts).then(|| now + STARTUP.max(REQUEST)),
@@ -93,16 +97,18 @@ impl Call {
         }
     }
 
-    pub(super) fn waits(&self) -> Option<&Waiting> {
+    /// The request in flight, if there is one.
+    pub(super) fn waiting(&self) -> Option<&Waiting> {
         match &self.stage {
-            Stage::Waiting(waits) => Some(waits),
+            Stage::Waiting(waiting) => Some(waiting),
             Stage::Sending | Stage::ReopeningSession { .. } | Stage::Ending { .. } | Stage::Done => None,
         }
     }
 
-    pub(super) fn waits_mut(&mut self) -> Option<&mut Waiting> {
+    /// Like [`Call::waiting`], mutable.
+    pub(super) fn waiting_mut(&mut self) -> Option<&mut Waiting> {
         match &mut self.stage {
-            Stage::Waiting(waits) => Some(waits),
+            Stage::Waiting(waiting) => Some(waiting),
             Stage::Sending | Stage::ReopeningSession { .. } | Stage::Ending { .. } | Stage::Done => None,
         }
     }
@@ -117,11 +123,11 @@ impl Call {
         }
     }
 
-    /// The current deadlines.
+    /// The current deadlines, each with the expiry that it causes.
     fn deadlines(&self) -> Vec<(Instant, Expiry)> {
         let absolute = Some((self.started_at + self.limit(), Expiry::Absolute(self.limit())));
         let list_deadline = self.list_deadline.map(|it| (it, Expiry::Absolute(STARTUP.max(REQUEST))));
-        let idle = self.waits().filter(|it| it.open_server_requests == 0).and_then(|it| it.idle);
+        let idle = self.waiting().filter(|it| it.open_server_requests == 0).and_then(|it| it.idle);
         [absolute, list_deadline, idle.map(|(at, limit)| (at, Expiry::Idle(limit)))]
             .into_iter()
             .flatten()
@@ -133,17 +139,17 @@ impl Call {
         self.deadlines().into_iter().map(|it| it.0).min().expect("each call has a deadline")
     }
 
-    /// The possible expiries; the absolute deadline takes precedence.
+    /// The texts of the expiries that are possible at the earliest deadline. Absolute deadlines take precedence.
     pub(super) fn expiries(&self) -> Vec<String> {
         let (due, deadlines) = (self.due(), self.deadlines());
         let first: Vec<Expiry> = deadlines.into_iter().filter(|it| it.0 == due).map(|it| it.1).collect();
         let is_absolute = |it: &Expiry| matches!(it, Expiry::Absolute(_));
         let any_absolute = first.iter().any(is_absolute);
-        first.into_iter().filter(|it| !any_absolute || is_absolute(it)).map(timed_out).collect()
+        first.into_iter().filter(|it| !any_absolute || is_absolute(it)).map(expiry_text).collect()
     }
 
-    /// Records the sent request.
-    pub(super) fn sent(&mut self, request: RequestId, epoch: Epoch) {
+    /// Records that the request was sent.
+    pub(super) fn record_sent(&mut self, request: RequestId, epoch: Epoch) {
         let idle = match self.spec.kind {
             CallKind::Prompts => None,
             CallKind::Tool | CallKind::Raw | CallKind::Ping | CallKind::Read => {
@@ -154,18 +160,18 @@ impl Call {
         self.stage = Stage::Waiting(Waiting { request, epoch, idle, open_server_requests: 0 });
     }
 
-    /// Records progress.
+    /// Records progress, which restarts the idle deadline.
     pub(super) fn record_progress(&mut self) {
-        if let Some((at, limit)) = self.waits_mut().and_then(|it| it.idle.as_mut()) {
+        if let Some((at, limit)) = self.waiting_mut().and_then(|it| it.idle.as_mut()) {
             *at = Instant::now() + *limit;
         }
     }
 
     /// Records the outcome of the request in flight.
     pub(super) fn set_outcome(&mut self, outcome: RequestOutcome) {
-        let Waiting { request, epoch, .. } = *self.waits().expect("it waits");
+        let Waiting { request, epoch, .. } = *self.waiting().expect("a request is in flight");
         let due = self.due();
-        let ends = |word: &str| Stage::Ending { texts: vec![word.to_owned()], request, due };
+        let ending = |text: &str| Stage::Ending { texts: vec![text.to_owned()], request, due };
         let kind = self.spec.kind;
         self.stage = match outcome {
             RequestOutcome::Page(text) if kind == CallKind::Prompts => {
@@ -175,18 +181,18 @@ impl Call {
             }
             RequestOutcome::Result(text) | RequestOutcome::Page(text) => {
                 self.pages.push(text);
-                ends(&self.pages.join(" + "))
+                ending(&self.pages.join(" + "))
             }
-            RequestOutcome::Error(text) => ends(&text),
-            RequestOutcome::Invalid => ends(kind.invalid_text()),
+            RequestOutcome::Error(text) => ending(&text),
+            RequestOutcome::Invalid => ending(kind.invalid_text()),
             RequestOutcome::Lost if kind.retries(self.spec.retry) && !self.retried => {
                 self.retried = true;
                 Stage::Sending
             }
-            RequestOutcome::Lost => ends(kind.lost_text()),
-            RequestOutcome::TooLarge => ends("too large"),
+            RequestOutcome::Lost => ending(kind.lost_text()),
+            RequestOutcome::TooLarge => ending("too large"),
             RequestOutcome::NotExecuted if self.reopened => {
-                ends("the server loses the session as soon as it is opened")
+                ending("the server loses the session as soon as it is opened")
             }
             RequestOutcome::NotExecuted => {
                 self.reopened = true;
@@ -195,7 +201,7 @@ impl Call {
         };
     }
 
-    /// Whether progress was reported as often as expected.
+    /// Checks that progress was reported as often as expected.
     pub(super) fn check_progress(&self) {
         assert_eq!(self.progress.load(Ordering::Relaxed), self.want_progress, "progress of {:?}", self.spec);
     }

@@ -1,4 +1,4 @@
-//! A scripted connection: the test decides what arrives and when it ends, and sees what is sent.
+//! A scripted connection: the test delivers frames, ends the connection, and reads what was sent.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -25,10 +25,10 @@ pub(super) enum ShutdownBehavior {
 /// The test's side of a connection.
 pub(super) struct Peer {
     pub(super) sink: Arc<dyn FrameSink>,
-    pub(super) out: OutboundQueue,
-    /// Ending the connection.
+    pub(super) outbound: OutboundQueue,
+    /// Ends the connection for this reason.
     pub(super) end: Option<oneshot::Sender<DisconnectReason>>,
-    /// Dropped with the connection.
+    /// The connection owns the only strong reference.
     alive: Weak<()>,
 }
 
@@ -40,7 +40,7 @@ impl Peer {
 
     /// Returns what was sent since the last call. Runs without Tokio's coop budget, which would hide a part of it.
     pub(super) fn sent(&mut self) -> Vec<Outbound> {
-        std::iter::from_fn(|| unconstrained(self.out.next()).now_or_never().flatten()).collect()
+        std::iter::from_fn(|| unconstrained(self.outbound.next()).now_or_never().flatten()).collect()
     }
 }
 
@@ -76,12 +76,12 @@ struct ScriptedTransport {
 #[async_trait]
 impl Transport for ScriptedTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
-        let Link { outbound: out, inbound: sink, shutdown: mut stop } = link;
+        let Link { outbound, inbound: sink, mut shutdown } = link;
         let (end, ended) = oneshot::channel();
         let alive = Arc::new(());
-        let _ = self.peers.send(Peer { sink, out, end: Some(end), alive: Arc::downgrade(&alive) });
+        let _ = self.peers.send(Peer { sink, outbound, end: Some(end), alive: Arc::downgrade(&alive) });
         let stopped = async {
-            stop.requested().await;
+            shutdown.requested().await;
             match self.shutdown_behavior {
                 ShutdownBehavior::Immediate => {}
                 ShutdownBehavior::Delayed(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,

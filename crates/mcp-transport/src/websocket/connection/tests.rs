@@ -31,19 +31,19 @@ impl FrameSink for FrameRecorder {
         MessageClass::Solicited
     }
 
-    fn awaits(&self, _: RequestId) -> bool {
+    fn is_pending(&self, _: RequestId) -> bool {
         true
     }
 
-    fn stream_failed(&self, _: RequestId, _: StreamError) {
+    fn fail_stream(&self, _: RequestId, _: StreamError) {
         panic!("a socket has no streams");
     }
 
-    fn noise(&self, bytes: usize) {
+    fn record_noise(&self, bytes: usize) {
         self.0.lock().unwrap().push(format!("{bytes} bytes of noise"));
     }
 
-    fn closing(&self) {}
+    fn end_calls(&self) {}
 }
 
 /// A running connection, and the socket of its peer.

@@ -1,4 +1,4 @@
-//! Interleaving tests of the table of calls: a random sequence of events against a simple model.
+//! Interleaving tests of the table of calls: random sequences of events, compared with a simple model.
 //!
 //! Each call gets one outcome, that of the first event that ends it, and at the latest at its deadline or the end of
 //! the connection.
@@ -20,7 +20,7 @@ impl PendingCalls {
     }
 }
 
-/// One event. Calls are chosen among all that were ever started, disconnect ones included.
+/// One event. A number is the index of a call, among all that were started; the call may have ended.
 #[derive(Debug, Clone)]
 enum Step {
     Insert {
@@ -105,19 +105,19 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
         match step {
             Step::Insert { absolute, idle } => {
                 let (absolute, idle) = (absolute.map(Duration::from_millis), idle.map(Duration::from_millis));
-                let started =
-                    pending.insert(Deadline::new(now, now, absolute, idle), None, OwnerHint::Session);
-                prop_assert_eq!(started.is_err(), closed);
-                let Ok(started) = started else { continue };
-                prop_assert!(calls.iter().all(|it| it.id != started.id), "ids are unique");
+                let inserted =
+                    pending.insert(CallDeadlines::new(now, now, absolute, idle), None, CallOwner::Session);
+                prop_assert_eq!(inserted.is_err(), closed);
+                let Ok(inserted) = inserted else { continue };
+                prop_assert!(calls.iter().all(|it| it.id != inserted.id), "ids are unique");
                 let call = ModelCall {
-                    id: started.id,
+                    id: inserted.id,
                     absolute: absolute.map(|it| now + it),
                     idle: idle.map(|it| (now + it, it)),
                     expected: None,
                     is_done: false,
                 };
-                if started.rearm {
+                if inserted.must_wake_timer {
                     timer = call.next_deadline();
                 }
                 calls.push(call);

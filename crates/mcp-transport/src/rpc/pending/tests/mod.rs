@@ -1,4 +1,4 @@
-//! The table of calls: single steps here, any order of steps in `interleaving`.
+//! Tests of the table of calls. Random sequences are in `interleaving`.
 
 mod interleaving;
 
@@ -11,7 +11,7 @@ use crate::error::disconnect::DisconnectReason;
 
 fn insert_call(pending: &PendingCalls) -> RequestId {
     pending
-        .insert(Deadline::new(Instant::now(), Instant::now(), None, None), None, OwnerHint::Session)
+        .insert(CallDeadlines::new(Instant::now(), Instant::now(), None, None), None, CallOwner::Session)
         .ok()
         .unwrap()
         .id
@@ -21,9 +21,9 @@ fn poll(pending: &PendingCalls, id: RequestId) -> String {
     match pending.poll(id, &mut Context::from_waker(Waker::noop())) {
         Poll::Pending => "waiting".to_owned(),
         Poll::Ready(RpcOutcome::Response { frame, .. }) => {
-            format!("answer {}", str::from_utf8(&frame).unwrap())
+            format!("response {}", str::from_utf8(&frame).unwrap())
         }
-        Poll::Ready(RpcOutcome::Closed(ended)) => format!("closed: {ended}"),
+        Poll::Ready(RpcOutcome::Closed(disconnect)) => format!("closed: {disconnect}"),
         Poll::Ready(other) => format!("{other:?}"),
     }
 }
@@ -38,7 +38,7 @@ fn response_reaches_its_call_once() {
     let (a, b) = (insert_call(&pending), insert_call(&pending));
     assert!(pending.complete(b, response("b")));
     assert!(!pending.complete(b, response("again")));
-    assert_eq!((poll(&pending, a), poll(&pending, b)), ("waiting".into(), "answer b".into()));
+    assert_eq!((poll(&pending, a), poll(&pending, b)), ("waiting".into(), "response b".into()));
     assert!(!pending.complete(b, response("late")));
 }
 
@@ -60,11 +60,11 @@ fn close_ends_pending_calls_and_refuses_later_ones() {
     pending.complete(completed, response("in time"));
     pending.close(Arc::new(Disconnect::new(DisconnectReason::PeerClosed)));
     pending.close(Arc::new(Disconnect::new(DisconnectReason::Stopped)));
-    assert_eq!(poll(&pending, completed), "answer in time");
+    assert_eq!(poll(&pending, completed), "response in time");
     assert_eq!(poll(&pending, waiting), "closed: it closed the connection");
     assert!(
         pending
-            .insert(Deadline::new(Instant::now(), Instant::now(), None, None), None, OwnerHint::Session)
+            .insert(CallDeadlines::new(Instant::now(), Instant::now(), None, None), None, CallOwner::Session)
             .is_err()
     );
 }
@@ -73,11 +73,12 @@ fn close_ends_pending_calls_and_refuses_later_ones() {
 fn only_an_earlier_deadline_wakes_the_timer() {
     let pending = PendingCalls::default();
     let now = Instant::now();
-    let rearm = |seconds| {
-        let deadline = Deadline::new(now, now, Some(Duration::from_secs(seconds)), None);
-        pending.insert(deadline, None, OwnerHint::Session).ok().unwrap().rearm
+    let wakes_timer = |seconds| {
+        let deadline = CallDeadlines::new(now, now, Some(Duration::from_secs(seconds)), None);
+        pending.insert(deadline, None, CallOwner::Session).ok().unwrap().must_wake_timer
     };
-    assert_eq!((rearm(60), rearm(60), rearm(30), rearm(45)), (true, false, true, false));
+    let woken = (wakes_timer(60), wakes_timer(60), wakes_timer(30), wakes_timer(45));
+    assert_eq!(woken, (true, false, true, false));
     let (expired, next) = pending.expire(now + Duration::from_secs(31));
     assert_eq!((expired.len(), next), (1, Some(now + Duration::from_secs(45))));
 }

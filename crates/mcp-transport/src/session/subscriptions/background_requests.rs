@@ -1,7 +1,7 @@
-//! Requests that the session sends by itself: the log level and the resource subscriptions of a new or reopened legacy
-//! session, and the cancellation of tasks.
+//! Requests that no caller waits for: the log level and the resource subscriptions of a new or reopened legacy session,
+//! and the cancellation of tasks.
 //!
-//! A refusal by the server does not end the connection.
+//! Errors are logged only.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,30 +14,30 @@ use crate::rpc::frame;
 use crate::rpc::handlers::ServerEvent;
 use crate::rpc::outcome::RpcOutcome;
 use crate::session::incoming::server_event_router::{OnSessionNotification, SessionNotification};
-use crate::session::negotiated::Negotiated;
+use crate::session::negotiated::NegotiatedSession;
 use crate::session::server_error::read_error;
 use crate::transport::{Epoch, MessageHead, OutboundMessage, StreamError};
 
-/// Sends requests in a task of the connection.
+/// Sends requests from a task of the connection.
 #[derive(Clone)]
-pub(crate) struct DetachedRequest {
+pub(crate) struct BackgroundRequester {
     pub(crate) engine: Arc<Engine>,
-    pub(crate) negotiated: Arc<Negotiated>,
+    pub(crate) negotiated: Arc<NegotiatedSession>,
     pub(crate) epoch: Epoch,
     /// The timeout of each request.
-    pub(crate) limit: Duration,
+    pub(crate) timeout: Duration,
 }
 
-impl DetachedRequest {
+impl BackgroundRequester {
     /// Sets the log level.
     pub(crate) async fn set_log_level(self, level: LogLevel) {
-        if let Err(why) = self.send(Method::SetLevel, None, &format!(r#""level":"{level}""#)).await {
+        if let Err(error) = self.send(Method::SetLevel, None, &format!(r#""level":"{level}""#)).await {
             let server = &self.negotiated.server.name;
-            tracing::warn!(server, level = level.as_str(), "the log level was not set: {why}");
+            tracing::warn!(server, level = level.as_str(), "the log level was not set: {error}");
         }
     }
 
-    /// Subscribes to the same resources as the previous session. Changes in between are unknown, so each resource is
+    /// Subscribes to the resources of the previous session. Changes in between were missed, so each resource is
     /// reported as changed.
     pub(crate) async fn subscribe(
         self,
@@ -55,14 +55,15 @@ impl DetachedRequest {
                         });
                     }
                 }
-                Err(why) => {
-                    tracing::warn!(server = self.negotiated.server.name, "not subscribed again: {why}");
+                Err(error) => {
+                    tracing::warn!(server = self.negotiated.server.name, "not subscribed again: {error}");
                 }
             }
         }
     }
 
-    /// Sends a request. `name` is what Streamable HTTP repeats in a header.
+    /// Sends a request and waits for its response. `name` is the value that Streamable HTTP repeats in a header. The
+    /// error is a text for the log.
     pub(crate) async fn send(&self, method: Method, name: Option<&str>, params: &str) -> Result<(), String> {
         let mut head = MessageHead::new(None, method, Some(self.negotiated.version));
         head.name = name.map(Into::into);
@@ -71,7 +72,7 @@ impl DetachedRequest {
             head: MessageHead { id: Some(id), ..head },
             body: frame::request(id, method.as_str(), params, &self.negotiated.meta),
         };
-        let settings = CallSettings { timeout: Some(self.limit), ..CallSettings::default() };
+        let settings = CallSettings { timeout: Some(self.timeout), ..CallSettings::default() };
         match self.engine.call(settings, message).await.1 {
             RpcOutcome::Response { is_error: false, .. } | RpcOutcome::Closed(_) => Ok(()),
             RpcOutcome::Response { is_error: true, frame, payload_start } => {
@@ -83,7 +84,7 @@ impl DetachedRequest {
             RpcOutcome::StreamFailed(StreamError::Unreachable(error) | StreamError::Refused(error)) => {
                 Err(error.to_string())
             }
-            RpcOutcome::Expired(_) => Err(format!("no response within {} s", self.limit.as_secs_f64())),
+            RpcOutcome::Expired(_) => Err(format!("no response within {} s", self.timeout.as_secs_f64())),
         }
     }
 }
