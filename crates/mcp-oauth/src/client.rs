@@ -12,10 +12,11 @@ use crate::grant::RegisteredClient;
 use crate::jwt;
 use crate::private_key::PrivateKey;
 
-const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+/// The type of a client assertion that is a JWT (RFC 7523).
+const CLIENT_ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// How long a client assertion is valid, in seconds.
-const ASSERTION_LIFETIME: u64 = 60;
+/// How long a client assertion is valid.
+const ASSERTION_LIFETIME_SECONDS: u64 = 60;
 
 /// A client that was registered by hand.
 #[derive(Debug, Clone)]
@@ -53,7 +54,7 @@ pub enum ClientAuthentication {
     PrivateKey(PrivateKey),
 }
 
-/// An endpoint that takes forms: of tokens, or of revocations.
+/// A token or revocation endpoint.
 pub(crate) struct FormEndpoint<'a> {
     pub(crate) url: &'a str,
     pub(crate) issuer: &'a str,
@@ -62,8 +63,8 @@ pub(crate) struct FormEndpoint<'a> {
 }
 
 impl FormEndpoint<'_> {
-    /// The request with a form; empty values are left out. The error is the reason why there is none.
-    pub(crate) fn request(
+    /// Builds the request with a form, without empty values. The error is the reason why that is not possible.
+    pub(crate) fn build_request(
         &self,
         client: &OAuthClient,
         form: &[(&str, String)],
@@ -82,20 +83,20 @@ impl FormEndpoint<'_> {
                 body.append_pair("client_id", &client.id).append_pair("client_secret", secret.expose());
             }
             ClientAuthentication::Secret(secret) => {
-                let escaped = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-                let both = format!("{}:{}", escaped(&client.id), escaped(secret.expose()));
-                request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(both)));
+                let escape = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+                let credentials = format!("{}:{}", escape(&client.id), escape(secret.expose()));
+                request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(credentials)));
             }
             ClientAuthentication::PrivateKey(key) => {
                 // Its audience is the issuer, so that the assertion is useless anywhere else (RFC 7523).
                 let id = &client.id;
-                let unique = jwt::unique_id().ok_or("the system provides no randomness")?;
-                let expiry = now.saturating_add(ASSERTION_LIFETIME);
+                let unique = jwt::random_id().ok_or("the system provides no randomness")?;
+                let expiry = now.saturating_add(ASSERTION_LIFETIME_SECONDS);
                 let claims = json!({
                     "iss": id, "sub": id, "aud": self.issuer, "iat": now, "exp": expiry, "jti": unique,
                 });
-                let assertion = key.sign(&claims).ok_or("the client's assertion cannot be signed")?;
-                body.append_pair("client_assertion_type", CLIENT_ASSERTION);
+                let assertion = key.sign_claims(&claims).ok_or("the client's assertion cannot be signed")?;
+                body.append_pair("client_assertion_type", CLIENT_ASSERTION_TYPE);
                 body.append_pair("client_assertion", &assertion);
             }
         }
@@ -127,7 +128,7 @@ mod tests {
         let client = OAuthClient::new("c", ClientAuthentication::Secret(Secret::from("s")));
         let endpoint =
             FormEndpoint { url: "https://login.example/token", issuer: "", methods: methods.as_ref() };
-        let request = endpoint.request(&client, &[("scope", String::new())], 0).unwrap();
+        let request = endpoint.build_request(&client, &[("scope", String::new())], 0).unwrap();
         let (form, header) = ("client_id=c&client_secret=s", "Basic Yzpz");
         let got = (request.body().as_slice(), request.headers().get(AUTHORIZATION).map(|it| it.as_bytes()));
         let want = if is_in_form { (form.as_bytes(), None) } else { (&b""[..], Some(header.as_bytes())) };

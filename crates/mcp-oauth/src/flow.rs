@@ -27,7 +27,7 @@ pub(crate) const MAX_FOREIGN_TEXT_BYTES: usize = 300;
 /// Maximum number of scopes read from a challenge or metadata.
 pub(crate) const MAX_SCOPES: usize = 64;
 
-/// The constant parts of all logins to one server.
+/// The configuration and the HTTP client of all logins to one server.
 pub(crate) struct Flow {
     /// The URL under which grants are stored.
     pub(crate) server: Url,
@@ -43,7 +43,7 @@ pub(crate) struct Flow {
     pub(crate) scopes: Vec<String>,
 }
 
-/// What to request in a login.
+/// The parameters of a login.
 #[derive(Default)]
 pub(crate) struct LoginRequest<'a> {
     /// The challenge that caused it.
@@ -54,8 +54,8 @@ pub(crate) struct LoginRequest<'a> {
     pub(crate) accepts_proof: bool,
 }
 
-/// What a token was requested with.
-struct Requested {
+/// The scopes and the key with which a token was requested.
+struct TokenRequest {
     scopes: Vec<String>,
     key: Option<ProofKey>,
 }
@@ -83,7 +83,7 @@ impl DiscoveredServer {
 }
 
 impl Flow {
-    /// Runs a login with the user. `of` returns a grant of an earlier login with an issuer.
+    /// Runs a login with the user. `earlier_grant` returns a grant of an earlier login with an issuer.
     pub(crate) async fn log_in(
         &self,
         user: &dyn UserAgent,
@@ -93,16 +93,14 @@ impl Flow {
     ) -> Result<Grant, FlowError> {
         let mut server = self.discover(request.challenge).await?;
         require_pkce(&server.metadata)?;
-        let mut scopes: Vec<String> = match request.scopes.is_empty() {
-            true => server.select_scopes().await,
-            false => request.scopes,
-        };
+        let mut scopes =
+            if request.scopes.is_empty() { server.select_scopes().await } else { request.scopes };
         scopes.truncate(MAX_SCOPES);
         add_scopes(&mut scopes, self.scopes.iter().map(String::as_str));
         let login = user.start_login().await.map_err(FlowError::Failed)?;
         let earlier = earlier_grant(&server.issuer).map_err(FlowError::Failed)?;
         let key = self.prove_with_new_key(request.accepts_proof, &server.metadata)?;
-        let client = self.client(&mut server, earlier, login.redirect_uri(), &scopes).await?;
+        let client = self.choose_client(&mut server, earlier, login.redirect_uri(), &scopes).await?;
         let secrets = Redactor::new(client.secret.iter());
         let failed = |error: AuthError| FlowError::Failed(describe_error(&error, &secrets));
 
@@ -112,9 +110,10 @@ impl Flow {
             .map_err(failed)?;
         let scope_names: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let page = server.manager.get_authorization_url(&scope_names).await.map_err(failed)?;
-        let page: Url = page.parse().map_err(|_| unusable_server("the URL of its login page is invalid"))?;
+        let page: Url =
+            page.parse().map_err(|_| unusable_server_error("the URL of its login page is invalid"))?;
         check_url(&self.resource, &page)
-            .map_err(|it| unusable_server(&format!("its login page is not allowed: {it}")))?;
+            .map_err(|it| unusable_server_error(&format!("its login page is not allowed: {it}")))?;
 
         let redirected = login.authorize(page).await.map_err(FlowError::Failed)?;
         check_redirect_error(&redirected, &secrets)?;
@@ -123,7 +122,7 @@ impl Flow {
         let exchange =
             server.manager.exchange_code_for_token_with_issuer(&code, &csrf_token, issuer.as_deref());
         let tokens = exchange.await.map_err(failed)?;
-        self.grant(server.issuer, client, &tokens, Requested { scopes, key }, now)
+        self.new_grant(server.issuer, client, &tokens, TokenRequest { scopes, key }, now)
     }
 
     /// Proves the token requests of this login with a new key, if the server and its authorization server support that.
@@ -134,17 +133,17 @@ impl Flow {
     ) -> Result<Option<ProofKey>, FlowError> {
         let algorithms = metadata.additional_fields.get("dpop_signing_alg_values_supported");
         let mut algorithms = algorithms.and_then(|it| it.as_array()).into_iter().flatten();
-        let key = match accepts_proof && algorithms.any(|it| it.as_str() == Some(ALGORITHM)) {
-            true => {
-                let no_randomness = || FlowError::Failed("the system provides no randomness".to_owned());
-                Some(ProofKey::generate().ok_or_else(no_randomness)?)
-            }
-            false => None,
+        let key = if accepts_proof && algorithms.any(|it| it.as_str() == Some(ALGORITHM)) {
+            let no_randomness = || FlowError::Failed("the system provides no randomness".to_owned());
+            Some(ProofKey::generate().ok_or_else(no_randomness)?)
+        } else {
+            None
         };
         self.prove_with(key.as_ref(), metadata);
         Ok(key)
     }
 
+    /// Proves the following token requests with `key`; without a key, they have no proof.
     fn prove_with(&self, key: Option<&ProofKey>, metadata: &AuthorizationMetadata) {
         // The HTTP client compares normalized URLs.
         let endpoint: Option<Url> = metadata.token_endpoint.parse().ok();
@@ -159,9 +158,8 @@ impl Flow {
         if server.issuer != old.issuer {
             return Err(FlowError::InvalidGrant);
         }
-        let secret_values = [old.client.secret.as_ref(), old.refresh_token.as_ref(), Some(&old.access_token)];
-        let secrets = crate::http_client::secret_values(secret_values);
-        let secrets = Redactor::new(secrets.iter());
+        let secrets = [old.client.secret.as_ref(), old.refresh_token.as_ref(), Some(&old.access_token)];
+        let secrets = Redactor::new(secrets.into_iter().flatten());
         let failed = |error: AuthError| match error {
             AuthError::TokenRefreshRejected(_) | AuthError::AuthorizationRequired => FlowError::InvalidGrant,
             error => FlowError::Failed(describe_error(&error, &secrets)),
@@ -174,13 +172,13 @@ impl Flow {
         server.manager.configure_client(client_config(&old.client, redirect, &[])).map_err(failed)?;
         self.prove_with(old.proof_key.as_ref(), &server.metadata);
         let tokens = server.manager.refresh_token().await.map_err(failed)?;
-        let kept = Requested { scopes: old.scopes.clone(), key: old.proof_key.clone() };
-        let mut grant = self.grant(server.issuer, old.client.clone(), &tokens, kept, now)?;
+        let request = TokenRequest { scopes: old.scopes.clone(), key: old.proof_key.clone() };
+        let mut grant = self.new_grant(server.issuer, old.client.clone(), &tokens, request, now)?;
         grant.missing_scopes.clone_from(&old.missing_scopes);
         Ok(grant)
     }
 
-    /// Discovers the authorization server from the server's own statements.
+    /// Discovers the authorization server, from the challenge `header` or the metadata of the server.
     pub(crate) async fn discover(&self, header: Option<&str>) -> Result<DiscoveredServer, FlowError> {
         let no_secrets = Redactor::new(std::iter::empty());
         let failed = |error: AuthError| FlowError::Failed(describe_error(&error, &no_secrets));
@@ -190,9 +188,9 @@ impl Flow {
         let mut manager = manager.await.map_err(failed)?;
         let mut metadata = match manager.resolve_metadata_from_challenge(header).await {
             Ok(resolution) => resolution.metadata,
-            // The document at this address is of another issuer, which is asked itself.
+            // The document at this address names another issuer, whose own metadata is read instead.
             Err(AuthError::AuthorizationServerMismatch { received_issuer: issuer, .. }) => {
-                self.metadata_of(&issuer).await.map_err(|_| self.unpublished(&issuer))?
+                self.fetch_metadata(&issuer).await.map_err(|_| self.unpublished_metadata_error(&issuer))?
             }
             Err(error) => return Err(self.with_unreachable_origins(failed(error))),
         };
@@ -208,15 +206,15 @@ impl Flow {
                 );
                 return Err(FlowError::Failed(why));
             }
-            metadata = self.metadata_of(configured).await?;
+            metadata = self.fetch_metadata(configured).await?;
         }
         manager.set_metadata(metadata.clone());
         Ok(DiscoveredServer { manager, metadata, issuer })
     }
 
-    /// The metadata of an issuer, from the issuer itself. A server can name a document that only claims to be the
-    /// issuer's.
-    pub(crate) async fn metadata_of(&self, issuer: &str) -> Result<AuthorizationMetadata, FlowError> {
+    /// Fetches the metadata of an issuer, from the issuer itself. A server can name a document that only claims to be
+    /// the issuer's.
+    pub(crate) async fn fetch_metadata(&self, issuer: &str) -> Result<AuthorizationMetadata, FlowError> {
         let url: Url =
             issuer.parse().map_err(|_| FlowError::Failed("the configured issuer is not a URL".to_owned()))?;
         let no_secrets = Redactor::new(std::iter::empty());
@@ -225,22 +223,23 @@ impl Flow {
         let manager = AuthorizationManager::new_with_oauth_http_client(url, http_client);
         let resolution = manager.await.map_err(failed)?.resolve_metadata_from_challenge(None).await;
         let metadata = resolution.map_err(failed)?.metadata;
-        match metadata.issuer.as_deref() == Some(issuer) {
-            true => Ok(metadata),
-            false => Err(unusable_server("the configured issuer does not publish its metadata")),
+        if metadata.issuer.as_deref() != Some(issuer) {
+            return Err(unusable_server_error("the configured issuer does not publish its metadata"));
         }
+        Ok(metadata)
     }
 
-    fn unpublished(&self, issuer: &str) -> FlowError {
+    /// The error for metadata of an issuer that does not publish it itself.
+    fn unpublished_metadata_error(&self, issuer: &str) -> FlowError {
         let why = format!(
             "the server's metadata is of the issuer {}, which does not publish it itself; if the server accepts a \
              token of your own, put it in its `Authorization` header",
             shorten(issuer)
         );
-        self.with_unreachable_origins(unusable_server(&why))
+        self.with_unreachable_origins(unusable_server_error(&why))
     }
 
-    /// Adds to an error of a discovery what could not be reached.
+    /// Adds the origins that the discovery could not reach to its error.
     fn with_unreachable_origins(&self, error: FlowError) -> FlowError {
         match (error, self.http_client.unreachable_origins()) {
             (FlowError::Failed(why), Some(origins)) => FlowError::Failed(format!("{why} ({origins})")),
@@ -248,9 +247,9 @@ impl Flow {
         }
     }
 
-    /// The client for an issuer: registered by hand, registered earlier, described by our metadata document, or
+    /// Chooses the client for an issuer: registered by hand, registered earlier, described by our metadata document, or
     /// registered now.
-    async fn client(
+    async fn choose_client(
         &self,
         server: &mut DiscoveredServer,
         earlier: Option<Grant>,
@@ -294,16 +293,18 @@ impl Flow {
         Ok(RegisteredClient { id: config.client_id, secret, redirect_uri: Some(redirect.clone()) })
     }
 
-    fn grant(
+    /// Makes a grant of the tokens that an authorization server has issued.
+    fn new_grant(
         &self,
         issuer: String,
         client: RegisteredClient,
         tokens: &OAuthTokenResponse,
-        requested: Requested,
+        request: TokenRequest,
         now: u64,
     ) -> Result<Grant, FlowError> {
-        let Requested { mut scopes, key } = requested;
-        let proof_key = key_of_token(tokens.token_type().as_ref(), key).map_err(unusable_server)?;
+        let TokenRequest { mut scopes, key } = request;
+        let proof_key =
+            key_for_token_type(tokens.token_type().as_ref(), key).map_err(unusable_server_error)?;
         add_scopes(&mut scopes, tokens.scopes().into_iter().flatten().map(|it| it.as_str()));
         Ok(Grant {
             resource: self.server.clone(),
@@ -320,9 +321,12 @@ impl Flow {
     }
 }
 
-/// The key that a token of this type is bound to, of a request that was proven with `key`. An authorization server may
-/// ignore the proof. The error is the reason why the token cannot be used.
-pub(crate) fn key_of_token(kind: &str, key: Option<ProofKey>) -> Result<Option<ProofKey>, &'static str> {
+/// Returns the key that a token is bound to: `key`, with which its request was proven, or `None` if the authorization
+/// server ignored the proof. The error is the reason why a token of this type cannot be used.
+pub(crate) fn key_for_token_type(
+    kind: &str,
+    key: Option<ProofKey>,
+) -> Result<Option<ProofKey>, &'static str> {
     match key {
         Some(key) if kind.eq_ignore_ascii_case("dpop") => Ok(Some(key)),
         _ if kind.eq_ignore_ascii_case("bearer") => Ok(None),
@@ -331,16 +335,16 @@ pub(crate) fn key_of_token(kind: &str, key: Option<ProofKey>) -> Result<Option<P
     }
 }
 
-/// Adds the scopes that a token endpoint names, each once.
-pub(crate) fn add_scopes<'a>(scopes: &mut Vec<String>, granted: impl Iterator<Item = &'a str>) {
-    for scope in granted.take(MAX_SCOPES) {
+/// Adds scopes, each once.
+pub(crate) fn add_scopes<'a>(scopes: &mut Vec<String>, added: impl Iterator<Item = &'a str>) {
+    for scope in added.take(MAX_SCOPES) {
         if !scopes.iter().any(|it| it == scope) {
             scopes.push(scope.to_owned());
         }
     }
 }
 
-/// Whether this is a challenge of a scheme: `Bearer` or `DPoP`.
+/// Whether a `WWW-Authenticate` header is a challenge of this scheme: `Bearer` or `DPoP`.
 pub(crate) fn is_challenge(header: &str, scheme: &str) -> bool {
     header.split_whitespace().next().is_some_and(|name| name.eq_ignore_ascii_case(scheme))
 }
@@ -353,20 +357,20 @@ pub(crate) fn missing_scopes(header: &str, resource: &Url) -> Option<Vec<String>
     Some(scopes).filter(|it| !it.is_empty())
 }
 
-/// PKCE is required: without it an authorization code could be stolen in transit. Metadata states whether it is
-/// supported.
+/// Fails if the authorization server does not support PKCE: without it an authorization code could be stolen in
+/// transit. Metadata states whether it is supported.
 fn require_pkce(metadata: &AuthorizationMetadata) -> Result<(), FlowError> {
     let methods = metadata.code_challenge_methods_supported.as_deref();
     match (methods, &metadata.issuer) {
         (Some(methods), _) if methods.iter().any(|it| it == "S256") => Ok(()),
         (None, None) => Ok(()),
         (Some(_), _) | (None, Some(_)) => {
-            Err(unusable_server("its metadata does not declare support for PKCE with S256"))
+            Err(unusable_server_error("its metadata does not declare support for PKCE with S256"))
         }
     }
 }
 
-/// The user or the authorization server refused.
+/// Fails if the redirect reports that the user or the authorization server refused the login.
 fn check_redirect_error(redirected: &Url, secrets: &Redactor) -> Result<(), FlowError> {
     let value = |key: &str| redirected.query_pairs().find(|(name, _)| name == key).map(|(_, value)| value);
     let Some(error) = value("error") else { return Ok(()) };
@@ -396,11 +400,12 @@ fn rmcp_credentials(grant: &Grant) -> StoredCredentials {
         .with_issuer(Some(grant.issuer.clone()))
 }
 
-fn unusable_server(why: &str) -> FlowError {
+/// The error for an authorization server that cannot be used.
+fn unusable_server_error(why: &str) -> FlowError {
     FlowError::Failed(format!("the server's authorization server cannot be used: {why}"))
 }
 
-/// An error with its causes: foreign text, truncated, on one line and redacted.
+/// Describes an error with its causes: foreign text, truncated, on one line and redacted.
 fn describe_error(error: &AuthError, secrets: &Redactor) -> String {
     let mut text = error.to_string();
     let mut next = std::error::Error::source(error);
@@ -416,6 +421,7 @@ fn describe_error(error: &AuthError, secrets: &Redactor) -> String {
     format!("the login to the server failed: {}", secrets.clean(&text, MAX_FOREIGN_TEXT_BYTES))
 }
 
+/// Truncates foreign text for a message.
 fn shorten(text: &str) -> String {
     text.chars().take(200).collect()
 }

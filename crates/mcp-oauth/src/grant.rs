@@ -1,4 +1,4 @@
-//! Grants: tokens with their resource, issuer and client. Pure.
+//! Grants: tokens with their resource, issuer and client. No I/O.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use url::Url;
 
 use crate::proof::ProofKey;
 
-/// A token that expires within this time, in seconds, is refreshed before use.
-const EXPIRY_MARGIN: u64 = 30;
+/// A token that expires within this time is refreshed before use.
+const EXPIRY_MARGIN_SECONDS: u64 = 30;
 
-/// A shorter margin for short-lived tokens: this part of the lifetime.
-const MARGIN_OF_LIFETIME: u64 = 10;
+/// The margin of a short-lived token is its lifetime divided by this.
+const LIFETIME_DIVISOR: u64 = 10;
 
 /// A client as registered at an authorization server.
 #[derive(Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl RegisteredClient {
     }
 }
 
-/// A grant. It belongs to one resource and one issuer and is sent to no other.
+/// The tokens of a login. They belong to one resource and one issuer, and are sent to no other.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Grant {
@@ -85,7 +85,8 @@ impl Grant {
     pub fn is_expiring(&self, now: u64) -> bool {
         let Some(expires_at) = self.expires_at else { return false };
         let lifetime = self.issued_at.map(|issued_at| expires_at.saturating_sub(issued_at));
-        let margin = lifetime.map_or(EXPIRY_MARGIN, |it| EXPIRY_MARGIN.min(it / MARGIN_OF_LIFETIME));
+        let margin =
+            lifetime.map_or(EXPIRY_MARGIN_SECONDS, |it| EXPIRY_MARGIN_SECONDS.min(it / LIFETIME_DIVISOR));
         expires_at <= now.saturating_add(margin)
     }
 
@@ -104,7 +105,7 @@ impl Grant {
             issued_at: self.issued_at,
             scopes: self.scopes.clone(),
             missing_scopes: self.missing_scopes.clone(),
-            proof_key: self.proof_key.as_ref().map(|key| text(key.stored())),
+            proof_key: self.proof_key.as_ref().map(|key| text(key.stored_form())),
         };
         serde_json::to_value(json).expect("its keys are strings")
     }

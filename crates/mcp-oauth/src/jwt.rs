@@ -7,8 +7,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
 
-/// A JWT with this header and these claims. `sign` returns the signature of a text.
-pub(crate) fn signed(
+/// Makes a JWT with this header and these claims. `sign` returns the signature of a text. `None` if it fails.
+pub(crate) fn sign_jwt(
     header: &Value,
     claims: &Value,
     sign: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
@@ -20,7 +20,7 @@ pub(crate) fn signed(
 }
 
 /// A value for the claim `jti`: 128 random bits. `None` if the system provides no randomness.
-pub(crate) fn unique_id() -> Option<String> {
+pub(crate) fn random_id() -> Option<String> {
     let mut unique = [0; 16];
     SystemRandom::new().fill(&mut unique).ok()?;
     Some(URL_SAFE_NO_PAD.encode(unique))

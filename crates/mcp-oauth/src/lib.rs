@@ -64,7 +64,7 @@ pub use grant::{Grant, RegisteredClient};
 pub use options::OAuthOptions;
 pub use private_key::{InvalidPrivateKey, PrivateKey};
 pub use proof::ProofKey;
-pub use revoke::Revocation;
+pub use revoke::RevocationOutcome;
 pub use store::{MemoryTokenStore, RefreshLock, TokenStore, TokenStoreError};
 pub use unattended::{IdentityProvider, TokenSource, UnattendedGrant, UnattendedGrantKind};
 pub use user_agent::loopback_redirect::{InvalidRedirect, LoopbackRedirect};
@@ -84,14 +84,14 @@ const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 pub struct OAuth {
     flow: Flow,
     store: Arc<dyn TokenStore>,
-    user: Option<Arc<dyn UserAgent>>,
+    user_agent: Option<Arc<dyn UserAgent>>,
     login_hint: String,
     /// The grant without a user, with the HTTP client for its identity provider.
     unattended: Option<(UnattendedGrant, Option<HttpClient>)>,
     state: Mutex<AuthState>,
 }
 
-/// The current state.
+/// The current grant, and what is known about it.
 #[derive(Default)]
 struct AuthState {
     grant: Option<Grant>,
@@ -102,9 +102,9 @@ struct AuthState {
     /// Whether the user was asked for scopes that the stored login lacks.
     has_asked_for_scopes: bool,
     /// A refresh token that the authorization server refused. It is not sent again.
-    refused: Option<Secret>,
+    refused_refresh_token: Option<Secret>,
     /// The token that was exchanged for the grant.
-    subject: Option<Secret>,
+    subject_token: Option<Secret>,
     /// The last nonce that the server requested for proofs.
     nonce: Option<String>,
     /// The last failure, so that tasks that waited for it do not each try again.
@@ -116,7 +116,7 @@ impl OAuth {
     pub fn new(resource: &Url, options: OAuthOptions) -> Result<OAuth, ConnectError> {
         let OAuthOptions {
             store,
-            user_agent: user,
+            user_agent,
             client_name,
             client_metadata,
             client,
@@ -153,7 +153,7 @@ impl OAuth {
         let issuer = issuer.or_else(|| unattended.as_ref().and_then(|(grant, _)| grant.issuer.clone()));
         let flow =
             Flow { server, resource, http_client, client_name, client_metadata, client, issuer, scopes };
-        Ok(OAuth { flow, store, user, login_hint, unattended, state: Mutex::default() })
+        Ok(OAuth { flow, store, user_agent, login_hint, unattended, state: Mutex::default() })
     }
 
     /// Locks the state. Fails if another task has failed after `since`.
@@ -166,7 +166,7 @@ impl OAuth {
     }
 
     /// Reads the stored grant, once.
-    fn load_stored(&self, state: &mut AuthState) -> Result<(), Unauthorized> {
+    fn load_stored_grant(&self, state: &mut AuthState) -> Result<(), Unauthorized> {
         if !state.is_loaded && self.unattended.is_none() {
             state.grant = self.store.latest(&self.flow.server)?;
             state.is_loaded = true;
@@ -184,12 +184,13 @@ impl OAuth {
             return Ok(true);
         }
         let _lock = self.acquire_refresh_lock().await?;
-        // Or it did so while this task waited.
+        // Another process may have done so while this task waited.
         if self.adopt_newer_grant(state)? {
             return Ok(true);
         }
         loop {
-            let is_usable = |it: &Grant| it.refresh_token.is_some() && it.refresh_token != state.refused;
+            let is_usable =
+                |it: &Grant| it.refresh_token.is_some() && it.refresh_token != state.refused_refresh_token;
             let Some(grant) = state.grant.clone().filter(is_usable) else { return Ok(false) };
             match self.flow.refresh(&grant, now()).await {
                 Ok(grant) => {
@@ -198,7 +199,7 @@ impl OAuth {
                     return Ok(true);
                 }
                 Err(FlowError::InvalidGrant) => {
-                    state.refused = grant.refresh_token;
+                    state.refused_refresh_token = grant.refresh_token;
                     // Another process may just have used the refresh token and be about to save the result.
                     tokio::time::sleep(SAVE_GRACE).await;
                     if self.adopt_newer_grant(state)? {
@@ -225,12 +226,12 @@ impl OAuth {
 
     /// Revokes the stored grant at the server that issued it; it stays in the store. A missing grant, or a server
     /// without revocation, is not an error. The error contains the reason.
-    pub async fn revoke(&self) -> Result<Revocation, Unauthorized> {
+    pub async fn revoke(&self) -> Result<RevocationOutcome, Unauthorized> {
         let mut state = self.state.lock().await;
-        self.load_stored(&mut state)?;
+        self.load_stored_grant(&mut state)?;
         match &state.grant {
             Some(grant) => self.flow.revoke(grant).await.map_err(Unauthorized::new),
-            None => Ok(Revocation::NoGrant),
+            None => Ok(RevocationOutcome::NoGrant),
         }
     }
 
@@ -248,12 +249,12 @@ impl OAuth {
     /// Runs a login with the user.
     async fn log_in(&self, state: &mut AuthState, request: LoginRequest<'_>) -> Result<(), Unauthorized> {
         if let Some((grant, provider)) = &self.unattended {
-            let subject = self.subject()?;
-            state.grant = Some(self.flow.obtain(grant, request, provider.as_ref(), now()).await?);
-            (state.is_from_login, state.subject) = (true, subject);
+            let subject_token = self.subject_token()?;
+            state.grant = Some(self.flow.obtain_grant(grant, request, provider.as_ref(), now()).await?);
+            (state.is_from_login, state.subject_token) = (true, subject_token);
             return Ok(());
         }
-        let Some(user) = &self.user else {
+        let Some(user) = &self.user_agent else {
             let why = match &state.grant {
                 None => "the server requires a login".to_owned(),
                 Some(_) if request.scopes.is_empty() => {
@@ -261,7 +262,7 @@ impl OAuth {
                 }
                 Some(grant) => {
                     let lacking = self.lacking_scopes(grant);
-                    format!("the server requires a login with more scopes ({})", listed(&lacking))
+                    format!("the server requires a login with more scopes ({})", join_scopes(&lacking))
                 }
             };
             return Err(Unauthorized::new(format!("{why}: {}", self.login_hint)));
@@ -281,7 +282,7 @@ impl OAuth {
     }
 
     /// The token to exchange; `None` if the grant is another one.
-    fn subject(&self) -> Result<Option<Secret>, Unauthorized> {
+    fn subject_token(&self) -> Result<Option<Secret>, Unauthorized> {
         match &self.unattended {
             Some((UnattendedGrant { kind: UnattendedGrantKind::TokenExchange(subject), .. }, _)) => {
                 Ok(Some(subject.read()?))
@@ -290,26 +291,29 @@ impl OAuth {
         }
     }
 
+    /// Stores a grant and uses it from now on.
     fn save_grant(&self, state: &mut AuthState, grant: Grant) -> Result<(), Unauthorized> {
         self.store.save(&grant)?;
         state.grant = Some(grant);
         Ok(())
     }
 
+    /// Obtains a token that may satisfy a challenge.
     async fn handle_challenge(
         &self,
         state: &mut AuthState,
         challenge: &Challenge,
     ) -> Result<ChallengeAction, Unauthorized> {
-        self.load_stored(state)?;
+        self.load_stored_grant(state)?;
         let current = state.grant.as_ref().map(|it| &it.access_token);
         let is_expiring = state.grant.as_ref().is_some_and(|it| it.is_expiring(now()));
         if current != challenge.token_used.as_ref() && current.is_some() && !is_expiring {
             // Another task has already changed the token.
             return Ok(ChallengeAction::Retry);
         }
-        let of_scheme = |scheme| challenge.www_authenticate.iter().find(|it| flow::is_challenge(it, scheme));
-        let proof_challenge = of_scheme("DPoP");
+        let find_challenge =
+            |scheme| challenge.www_authenticate.iter().find(|it| flow::is_challenge(it, scheme));
+        let proof_challenge = find_challenge("DPoP");
         if let (Some(header), Some(nonce)) = (proof_challenge, &challenge.proof_nonce)
             && header.contains("use_dpop_nonce")
             && challenge.token_used.is_some()
@@ -318,7 +322,7 @@ impl OAuth {
             return Ok(ChallengeAction::Retry);
         }
         let accepts_proof = proof_challenge.is_some();
-        let challenge_header = of_scheme("Bearer").or(proof_challenge).map(String::as_str);
+        let challenge_header = find_challenge("Bearer").or(proof_challenge).map(String::as_str);
         if challenge.status == 403 {
             return self.step_up(state, challenge_header, accepts_proof).await;
         }
@@ -350,12 +354,12 @@ impl OAuth {
         if missing.iter().all(is_granted) {
             return Err(Unauthorized::new(format!(
                 "the server requires scopes that were requested but not granted: {}",
-                listed(&missing)
+                join_scopes(&missing)
             )));
         }
         // The next login requests them, also one of another process.
         if let Some(grant) = state.grant.as_mut().filter(|it| it.missing_scopes != missing)
-            && self.user.is_none()
+            && self.user_agent.is_none()
             && self.unattended.is_none()
         {
             grant.missing_scopes.clone_from(&missing);
@@ -372,18 +376,18 @@ impl OAuth {
 impl Authorization for OAuth {
     async fn credentials(&self, request: AuthorizedRequest<'_>) -> Result<Option<Credentials>, Unauthorized> {
         let mut state = self.lock_state(Instant::now()).await?;
-        self.load_stored(&mut state)?;
-        // The subject may have another token by now, with other scopes, or none any more.
-        let is_of_other_subject = self.subject()? != state.subject;
+        self.load_stored_grant(&mut state)?;
+        // The source of the subject token may provide another one by now, with other scopes, or none.
+        let has_subject_changed = self.subject_token()? != state.subject_token;
         let is_expiring = state.grant.as_ref().is_some_and(|it| it.is_expiring(now()));
         let accepts_proof = state.grant.as_ref().is_some_and(|it| it.proof_key.is_some());
-        if is_of_other_subject && state.grant.is_some() {
+        if has_subject_changed && state.grant.is_some() {
             self.log_in(&mut state, LoginRequest { accepts_proof, ..LoginRequest::default() }).await?;
         } else if is_expiring && self.unattended.is_some() {
             let scopes = state.grant.as_ref().map(|it| it.scopes.clone()).unwrap_or_default();
             self.log_in(&mut state, LoginRequest { scopes, accepts_proof, ..LoginRequest::default() })
                 .await?;
-        } else if let (Some(_), Some(grant)) = (&self.user, &state.grant)
+        } else if let (Some(_), Some(grant)) = (&self.user_agent, &state.grant)
             && !state.has_asked_for_scopes
             && let lacking = self.lacking_scopes(grant)
             && !lacking.is_empty()
@@ -424,8 +428,8 @@ impl fmt::Debug for OAuth {
     }
 }
 
-/// Scopes of a server in a message.
-fn listed(scopes: &[String]) -> String {
+/// The text of a server's scopes in a message, at most 16 of at most 80 characters.
+fn join_scopes(scopes: &[String]) -> String {
     let short = scopes.iter().take(16).map(|it| it.chars().take(80).collect::<String>());
     short.collect::<Vec<_>>().join(" ")
 }

@@ -15,11 +15,16 @@ use serde_json::{Value, json};
 
 use crate::jwt;
 
-/// A private key. The algorithm is that of its kind: ES256, ES384, EdDSA, or RS256.
+/// A private key that signs with the algorithm of its kind: ES256, ES384, EdDSA, or RS256.
 #[derive(Clone)]
-pub struct PrivateKey(Arc<KeyPair>, Option<String>);
+pub struct PrivateKey {
+    pair: Arc<KeyPair>,
+    /// The key id at the authorization server.
+    id: Option<String>,
+}
 
 enum KeyPair {
+    /// With the name of its algorithm.
     Ecdsa(EcdsaKeyPair, &'static str),
     Ed25519(Ed25519KeyPair),
     Rsa(RsaKeyPair),
@@ -46,22 +51,22 @@ impl PrivateKey {
                 .or_else(|| RsaKeyPair::from_pkcs8(bytes).ok().map(KeyPair::Rsa)),
             _ => None,
         };
-        Ok(PrivateKey(Arc::new(key.ok_or(InvalidPrivateKey)?), id.map(str::to_owned)))
+        Ok(PrivateKey { pair: Arc::new(key.ok_or(InvalidPrivateKey)?), id: id.map(str::to_owned) })
     }
 
-    /// A JWT with these claims. `None` if the system provides no randomness.
-    pub(crate) fn sign(&self, claims: &Value) -> Option<String> {
-        let algorithm = match &*self.0 {
+    /// Signs a JWT with these claims. `None` if the system provides no randomness.
+    pub(crate) fn sign_claims(&self, claims: &Value) -> Option<String> {
+        let algorithm = match &*self.pair {
             KeyPair::Ecdsa(_, algorithm) => algorithm,
             KeyPair::Ed25519(_) => "EdDSA",
             KeyPair::Rsa(_) => "RS256",
         };
         let mut header = json!({"alg": algorithm, "typ": "JWT"});
-        if let Some(id) = &self.1 {
+        if let Some(id) = &self.id {
             header["kid"] = json!(id);
         }
         let random = SystemRandom::new();
-        jwt::signed(&header, claims, |text| match &*self.0 {
+        jwt::sign_jwt(&header, claims, |text| match &*self.pair {
             KeyPair::Ecdsa(key, _) => Some(key.sign(&random, text).ok()?.as_ref().to_vec()),
             KeyPair::Ed25519(key) => Some(key.sign(text).as_ref().to_vec()),
             KeyPair::Rsa(key) => {

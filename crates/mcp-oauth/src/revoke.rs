@@ -1,7 +1,7 @@
 //! Token revocation (RFC 7009).
 //!
-//! Revocation is requested only if the issuer is still the one that issued the grant, at the endpoint of its metadata,
-//! with the client of the grant.
+//! RevocationOutcome is requested only if the issuer is still the one that issued the grant, at the endpoint of its
+//! metadata, with the client of the grant.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::jwt::now;
 /// The result of a revocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Revocation {
+pub enum RevocationOutcome {
     /// The tokens are revoked.
     Revoked,
     /// The authorization server has no revocation endpoint; the tokens expire by themselves.
@@ -24,7 +24,7 @@ pub enum Revocation {
 
 impl Flow {
     /// Revokes a grant. The error contains the reason.
-    pub(crate) async fn revoke(&self, grant: &Grant) -> Result<Revocation, String> {
+    pub(crate) async fn revoke(&self, grant: &Grant) -> Result<RevocationOutcome, String> {
         let server = match self.discover(None).await {
             Ok(server) => server,
             Err(FlowError::Failed(why)) => return Err(why),
@@ -37,7 +37,7 @@ impl Flow {
         }
         let fields = &server.metadata.additional_fields;
         let Some(url) = fields.get("revocation_endpoint").and_then(Value::as_str) else {
-            return Ok(Revocation::Unsupported);
+            return Ok(RevocationOutcome::Unsupported);
         };
         let methods = fields.get("revocation_endpoint_auth_methods_supported");
         let endpoint = FormEndpoint { url, issuer: &server.issuer, methods };
@@ -47,20 +47,21 @@ impl Flow {
         let failed = |why: String| format!("the login could not be revoked there: {why}");
         for (token, hint) in tokens.chain([(&grant.access_token, "access_token")]) {
             let form = [("token", token.expose().to_owned()), ("token_type_hint", hint.to_owned())];
-            let request = endpoint.request(&client, &form, now()).map_err(|why| failed(why.to_owned()))?;
+            let request =
+                endpoint.build_request(&client, &form, now()).map_err(|why| failed(why.to_owned()))?;
             let response = self.http_client.fetch(request).await.map_err(|it| failed(it.to_string()))?;
             match response.status().as_u16() {
                 200..=299 => {}
                 // The server revokes refresh tokens only, and this access token with it.
-                400 if hint == "access_token" && is_unsupported(response.body()) => {}
+                400 if hint == "access_token" && is_unsupported_token_type(response.body()) => {}
                 code => return Err(failed(format!("it answers with {code}"))),
             }
         }
-        Ok(Revocation::Revoked)
+        Ok(RevocationOutcome::Revoked)
     }
 }
 
-fn is_unsupported(body: &[u8]) -> bool {
+fn is_unsupported_token_type(body: &[u8]) -> bool {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     body["error"].as_str() == Some("unsupported_token_type")
 }
@@ -71,7 +72,9 @@ mod tests {
 
     #[test]
     fn unsupported_token_type_is_recognized() {
-        assert!(is_unsupported(br#"{"error":"unsupported_token_type"}"#));
-        assert!(!is_unsupported(br#"{"error":"invalid_client"}"#) && !is_unsupported(b"no"));
+        assert!(is_unsupported_token_type(br#"{"error":"unsupported_token_type"}"#));
+        assert!(
+            !is_unsupported_token_type(br#"{"error":"invalid_client"}"#) && !is_unsupported_token_type(b"no")
+        );
     }
 }

@@ -16,11 +16,12 @@ use url::Url;
 
 use crate::client::{FormEndpoint, OAuthClient};
 use crate::flow::{
-    Flow, FlowError, LoginRequest, MAX_FOREIGN_TEXT_BYTES, MAX_SCOPES, add_scopes, key_of_token,
+    Flow, FlowError, LoginRequest, MAX_FOREIGN_TEXT_BYTES, MAX_SCOPES, add_scopes, key_for_token_type,
 };
 use crate::grant::{Grant, RegisteredClient};
 use crate::http_client::HttpClient;
 
+/// Grant types and token types of RFC 7523, RFC 8693 and the ID-JAG draft.
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
@@ -100,6 +101,7 @@ impl TokenSource {
         TokenSource(Arc::new(read))
     }
 
+    /// Provides the token.
     pub(crate) fn read(&self) -> Result<Secret, FlowError> {
         (self.0)().map_err(FlowError::Failed)
     }
@@ -124,7 +126,7 @@ struct TokenJson {
 
 impl Flow {
     /// Obtains a grant without a user. `provider` is the HTTP client for the identity provider.
-    pub(crate) async fn obtain(
+    pub(crate) async fn obtain_grant(
         &self,
         unattended: &UnattendedGrant,
         request: LoginRequest<'_>,
@@ -141,18 +143,20 @@ impl Flow {
         }
         scopes.truncate(MAX_SCOPES);
         let scope = scopes.join(" ");
-        let target = vec![("resource", self.resource.to_string()), ("scope", scope)];
+        let target_params = vec![("resource", self.resource.to_string()), ("scope", scope)];
         let form = match kind {
             UnattendedGrantKind::ClientCredentials => {
                 vec![("grant_type", "client_credentials".to_owned())]
             }
-            UnattendedGrantKind::JwtBearer(assertion) => jwt_bearer(assertion.read()?.expose()),
-            UnattendedGrantKind::TokenExchange(subject) => exchange(subject.read()?.expose(), ACCESS_TOKEN),
+            UnattendedGrantKind::JwtBearer(assertion) => jwt_bearer_form(assertion.read()?.expose()),
+            UnattendedGrantKind::TokenExchange(subject) => {
+                token_exchange_form(subject.read()?.expose(), ACCESS_TOKEN)
+            }
             UnattendedGrantKind::EnterpriseManaged { provider: identity, id_token } => {
-                let mut form = exchange(id_token.read()?.expose(), ID_TOKEN);
+                let mut form = token_exchange_form(id_token.read()?.expose(), ID_TOKEN);
                 form.push(("requested_token_type", ID_JAG.to_owned()));
                 form.push(("audience", server.issuer.clone()));
-                form.extend(target.clone());
+                form.extend(target_params.clone());
                 let endpoint = FormEndpoint {
                     url: identity.token_endpoint.as_str(),
                     issuer: &identity.issuer,
@@ -161,9 +165,9 @@ impl Flow {
                 let http_client = provider.unwrap_or(&self.http_client);
                 let tokens = request_token(http_client, &endpoint, &identity.client, form, now).await?;
                 if tokens.issued_token_type.as_deref() != Some(ID_JAG) {
-                    return Err(failed("the identity provider issued another kind of token"));
+                    return Err(token_error("the identity provider issued another kind of token"));
                 }
-                jwt_bearer(&tokens.access_token)
+                jwt_bearer_form(&tokens.access_token)
             }
         };
         let endpoint = FormEndpoint {
@@ -171,11 +175,11 @@ impl Flow {
             issuer: &server.issuer,
             methods: metadata.additional_fields.get("token_endpoint_auth_methods_supported"),
         };
-        let form = [form, target].concat();
+        let form = [form, target_params].concat();
         let tokens = request_token(&self.http_client, &endpoint, client, form, now).await;
-        let tokens = tokens.map_err(|error| kind.explain(error, &client.id))?;
-        let unusable = |why| failed(&format!("the authorization server cannot be used: {why}"));
-        let proof_key = key_of_token(&tokens.token_type, key).map_err(unusable)?;
+        let tokens = tokens.map_err(|error| kind.add_advice(error, &client.id))?;
+        let unusable = |why| token_error(&format!("the authorization server cannot be used: {why}"));
+        let proof_key = key_for_token_type(&tokens.token_type, key).map_err(unusable)?;
         add_scopes(&mut scopes, tokens.scope.iter().flat_map(|scope| scope.split_whitespace()));
         Ok(Grant {
             resource: self.server.clone(),
@@ -193,8 +197,8 @@ impl Flow {
 }
 
 impl UnattendedGrantKind {
-    /// Adds to the error of a token request what to do.
-    fn explain(&self, error: FlowError, client: &str) -> FlowError {
+    /// Adds to the error of a token request how to solve it.
+    fn add_advice(&self, error: FlowError, client: &str) -> FlowError {
         match (self, error) {
             (UnattendedGrantKind::TokenExchange(_), FlowError::Failed(why)) => FlowError::Failed(format!(
                 "{why}; log in again, or let the authorization server allow the client '{client}' to exchange this \
@@ -220,27 +224,30 @@ async fn request_token(
         .chain(client.secret().cloned())
         .collect();
     let redactor = Redactor::new(secrets.iter());
-    let request = endpoint.request(client, &form, now).map_err(failed)?;
+    let request = endpoint.build_request(client, &form, now).map_err(token_error)?;
     let response = http_client.fetch(request).await;
-    let response = response.map_err(|error| failed(&format!("the token endpoint: {error}")))?;
+    let response = response.map_err(|error| token_error(&format!("the token endpoint: {error}")))?;
     if !response.status().is_success() {
         let error: Value = serde_json::from_slice(response.body()).unwrap_or_default();
-        let part = |key: &str| error[key].as_str().map(|text| format!(": {text}")).unwrap_or_default();
-        let reason = format!("{}{}", part("error"), part("error_description"));
+        let member = |key: &str| error[key].as_str().map(|text| format!(": {text}")).unwrap_or_default();
+        let reason = format!("{}{}", member("error"), member("error_description"));
         let reason = redactor.clean(&reason, MAX_FOREIGN_TEXT_BYTES);
-        return Err(failed(&format!(
+        return Err(token_error(&format!(
             "the token endpoint refused it with HTTP {}{reason}",
             response.status().as_u16()
         )));
     }
-    serde_json::from_slice(response.body()).map_err(|_| failed("the token endpoint's answer is not a token"))
+    serde_json::from_slice(response.body())
+        .map_err(|_| token_error("the token endpoint's answer is not a token"))
 }
 
-fn jwt_bearer(assertion: &str) -> Vec<(&'static str, String)> {
+/// The form that presents an assertion.
+fn jwt_bearer_form(assertion: &str) -> Vec<(&'static str, String)> {
     vec![("grant_type", JWT_BEARER.to_owned()), ("assertion", assertion.to_owned())]
 }
 
-fn exchange(subject: &str, kind: &str) -> Vec<(&'static str, String)> {
+/// The form that exchanges a token of this type.
+fn token_exchange_form(subject: &str, kind: &str) -> Vec<(&'static str, String)> {
     vec![
         ("grant_type", TOKEN_EXCHANGE.to_owned()),
         ("subject_token", subject.to_owned()),
@@ -248,6 +255,7 @@ fn exchange(subject: &str, kind: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn failed(why: &str) -> FlowError {
+/// The error of a token request.
+fn token_error(why: &str) -> FlowError {
     FlowError::Failed(format!("no token from the authorization server: {why}"))
 }

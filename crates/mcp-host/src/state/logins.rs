@@ -11,7 +11,8 @@ use std::sync::{Arc, Weak};
 use mcp_host_model::{ClientCredentials, ClientKey, Endpoint, Secret, ServerId};
 use mcp_host_oauth::{
     ClientAuthentication, InvalidPrivateKey, MemoryTokenStore, OAuth, OAuthClient, OAuthOptions, PrivateKey,
-    RegisteredClient, Revocation, TokenSource, TokenStore, UnattendedGrant, UnattendedGrantKind, UserAgent,
+    RegisteredClient, RevocationOutcome, TokenSource, TokenStore, UnattendedGrant, UnattendedGrantKind,
+    UserAgent,
 };
 use mcp_host_transport::{Authorities, Authorization, Unauthorized};
 use parking_lot::Mutex;
@@ -132,10 +133,10 @@ impl Logins {
         server: &ServerId,
         endpoint: &Endpoint,
         authorities: &Authorities,
-    ) -> Result<Revocation, Unauthorized> {
+    ) -> Result<RevocationOutcome, Unauthorized> {
         match self.get_or_create(server, endpoint, authorities) {
             Some(login) => login.revoke().await,
-            None => Ok(Revocation::NoGrant),
+            None => Ok(RevocationOutcome::NoGrant),
         }
     }
 

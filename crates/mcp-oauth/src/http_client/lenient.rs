@@ -1,18 +1,18 @@
-//! Lenient reading of what servers and authorization servers send.
+//! Lenient parsing of the documents of servers and authorization servers. No I/O.
 //!
 //! rmcp reads these documents strictly. Here they get the form that it expects, as far as their meaning is clear, and
-//! what would lead to another authorization server's tokens is refused. Pure.
+//! what would lead to another authorization server's tokens is refused.
 
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 use serde_json::{Map, Value};
 use url::{Url, form_urlencoded};
 
-/// The largest lifetime of a token that is believed: a hundred years.
-const MAX_LIFETIME: f64 = 3.2e9;
+/// Maximum lifetime of a token: a hundred years. A longer one is shortened to it.
+const MAX_LIFETIME_SECONDS: f64 = 3.2e9;
 
-/// What an authorization server answers to a refresh that may succeed later, or with another client.
-const NOT_ABOUT_THE_TOKEN: [&str; 6] = [
+/// Errors of a refresh that may succeed later, or with another client. The refresh token is still valid.
+const OTHER_REFRESH_ERRORS: [&str; 6] = [
     "invalid_client",
     "slow_down",
     "temporarily_unavailable",
@@ -21,17 +21,20 @@ const NOT_ABOUT_THE_TOKEN: [&str; 6] = [
     "use_dpop_nonce",
 ];
 
-/// The response of a token endpoint, in the form of RFC 6749.
+/// Converts the response of a token endpoint to the form of RFC 6749.
 ///
-/// Seen: lifetimes as texts and fractions, no `token_type`, scopes as a list, null for a missing token, a form instead
-/// of JSON, and errors with a status of success. A refused refresh is `invalid_grant` in whatever words.
-pub(crate) fn token_response(mut response: Response<Vec<u8>>, is_refresh: bool) -> Response<Vec<u8>> {
-    let members = members(&response);
+/// Providers send: lifetimes as texts and fractions, no `token_type`, scopes as a list, null for a missing token, a
+/// form instead of JSON, and errors with a status of success. A refused refresh is `invalid_grant` in whatever words.
+pub(crate) fn normalize_token_response(
+    mut response: Response<Vec<u8>>,
+    is_refresh: bool,
+) -> Response<Vec<u8>> {
+    let members = parse_members(&response);
     let is_token = members.as_ref().is_some_and(|it| it.get("access_token").is_some_and(Value::is_string));
     let is_error = members.as_ref().is_some_and(|it| it.contains_key("error"));
     if response.status().is_success() && is_token {
         *response.status_mut() = StatusCode::OK;
-        return with_json(response, token(members.unwrap_or_default()));
+        return with_json(response, normalize_token(members.unwrap_or_default()));
     }
     if response.status().is_success() && is_error {
         *response.status_mut() = StatusCode::BAD_REQUEST;
@@ -43,7 +46,7 @@ pub(crate) fn token_response(mut response: Response<Vec<u8>>, is_refresh: bool) 
     }
     let mut members = members.unwrap_or_default();
     let error = members.get("error").and_then(Value::as_str).unwrap_or_default();
-    if is_refresh && error != "invalid_grant" && !NOT_ABOUT_THE_TOKEN.contains(&error) {
+    if is_refresh && error != "invalid_grant" && !OTHER_REFRESH_ERRORS.contains(&error) {
         members.insert("error".to_owned(), "invalid_grant".into());
     }
     if members.is_empty() { response } else { with_json(response, members) }
@@ -51,21 +54,21 @@ pub(crate) fn token_response(mut response: Response<Vec<u8>>, is_refresh: bool) 
 
 /// Whether a request was refused because the server does not know the parameter `resource`.
 pub(crate) fn refuses_resource(response: &Response<Vec<u8>>) -> bool {
-    let error = members(response).and_then(|it| it.get("error")?.as_str().map(str::to_owned));
+    let error = parse_members(response).and_then(|it| it.get("error")?.as_str().map(str::to_owned));
     response.status() == StatusCode::BAD_REQUEST && error.as_deref() == Some("invalid_request")
 }
 
-/// The metadata of a protected resource. If its identifier differs from the configured URL in a slash at the end, it is
-/// replaced by that. Other documents are returned as they are.
+/// Checks and converts the metadata of a protected resource. If its identifier differs from the configured URL in a
+/// slash at the end, it is replaced by that. Other documents are returned as they are.
 ///
 /// An error means that the document names an authorization server by the address of a document. rmcp does not compare
 /// the issuer of such a document, so that it could pass for another issuer's.
-pub(crate) fn resource_metadata(
+pub(crate) fn normalize_resource_metadata(
     response: Response<Vec<u8>>,
     requested: &Url,
     resource: &Url,
 ) -> Result<Response<Vec<u8>>, String> {
-    let Some(mut members) = members(&response).filter(|it| !it.contains_key("token_endpoint")) else {
+    let Some(mut members) = parse_members(&response).filter(|it| !it.contains_key("token_endpoint")) else {
         return Ok(response);
     };
     let listed = members.get("authorization_servers").and_then(Value::as_array).into_iter().flatten();
@@ -95,10 +98,11 @@ fn differs_in_slash(stated: &Url, resource: &Url) -> bool {
     stated != resource && trimmed == other
 }
 
-/// The members of a JSON object or a form.
-fn members(response: &Response<Vec<u8>>) -> Option<Map<String, Value>> {
-    let kind = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
-    if kind.starts_with("application/x-www-form-urlencoded") {
+/// Parses the members of a JSON object or a form.
+fn parse_members(response: &Response<Vec<u8>>) -> Option<Map<String, Value>> {
+    let content_type =
+        response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
+    if content_type.starts_with("application/x-www-form-urlencoded") {
         let pairs = form_urlencoded::parse(response.body());
         return Some(pairs.map(|(name, value)| (name.into_owned(), value.into_owned().into())).collect());
     }
@@ -111,15 +115,15 @@ fn with_json(mut response: Response<Vec<u8>>, members: Map<String, Value>) -> Re
     response
 }
 
-/// A token in the form that RFC 6749 describes.
-fn token(mut members: Map<String, Value>) -> Map<String, Value> {
+/// Converts a token to the form of RFC 6749.
+fn normalize_token(mut members: Map<String, Value>) -> Map<String, Value> {
     let lifetime = members.remove("expires_in").and_then(|it| match it {
         Value::String(text) => text.trim().parse().ok(),
         other => other.as_f64(),
     });
     // A server that states no lifetime, or none that can be, decides by its answers.
     if let Some(seconds) = lifetime.filter(|it: &f64| *it >= 1.0) {
-        members.insert("expires_in".to_owned(), (seconds.min(MAX_LIFETIME) as u64).into());
+        members.insert("expires_in".to_owned(), (seconds.min(MAX_LIFETIME_SECONDS) as u64).into());
     }
     let lacks = |members: &Map<String, Value>, name: &str| {
         members.get(name).and_then(Value::as_str).is_none_or(str::is_empty)
@@ -153,11 +157,11 @@ mod tests {
         Response::builder().status(status).body(body.as_bytes().to_vec()).unwrap()
     }
 
-    /// Members of a token, and what is read.
+    /// Checks a token with this member: the members that are read, besides the type `Bearer`.
     #[track_caller]
     fn check_token(member: &str, want: Value) {
         let body = format!(r#"{{"access_token":"t",{member}}}"#);
-        let got = token_response(response(200, &body), false);
+        let got = normalize_token_response(response(200, &body), false);
         let mut got: Value = serde_json::from_slice(got.body()).unwrap();
         let base = json!({"access_token": "t", "token_type": "Bearer"});
         for (name, value) in want.as_object().unwrap() {
@@ -189,7 +193,7 @@ mod tests {
         let form =
             Response::builder().header("content-type", "application/x-www-form-urlencoded; charset=utf-8");
         let form = form.body(b"access_token=t&expires_in=5&scope=a+b".to_vec()).unwrap();
-        let got: Value = serde_json::from_slice(token_response(form, false).body()).unwrap();
+        let got: Value = serde_json::from_slice(normalize_token_response(form, false).body()).unwrap();
         assert_eq!(
             got,
             json!({"access_token": "t", "expires_in": 5, "scope": "a b", "token_type": "Bearer"})
@@ -198,7 +202,7 @@ mod tests {
 
     #[track_caller]
     fn check_error(status: u16, body: &str, is_refresh: bool, want: (u16, Option<&str>)) {
-        let got = token_response(response(status, body), is_refresh);
+        let got = normalize_token_response(response(status, body), is_refresh);
         let error: Value = serde_json::from_slice(got.body()).unwrap_or_default();
         assert_eq!((got.status().as_u16(), error["error"].as_str()), want, "{body}");
     }
@@ -222,7 +226,7 @@ mod tests {
     fn check_metadata(body: Value, want: Result<&str, &str>) {
         let requested = Url::parse("https://example.com/.well-known/oauth-protected-resource/mcp").unwrap();
         let resource = Url::parse("https://example.com/mcp").unwrap();
-        let got = resource_metadata(response(200, &body.to_string()), &requested, &resource);
+        let got = normalize_resource_metadata(response(200, &body.to_string()), &requested, &resource);
         let got = got.map(|it| serde_json::from_slice::<Value>(it.body()).unwrap()["resource"].clone());
         match want {
             Ok(want) => assert_eq!(got, Ok(want.into()), "{body}"),

@@ -11,7 +11,6 @@ use std::time::Duration;
 use bytes::BytesMut;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
-use mcp_host_model::Secret;
 use parking_lot::Mutex;
 use reqwest::Request;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -37,6 +36,7 @@ pub(crate) struct HttpClient {
     /// The server's URL without its query.
     resource: Url,
     client: reqwest::Client,
+    /// The proof of token requests, if the login has a key.
     proof: Mutex<Option<TokenProof>>,
     /// The origins that could not be reached since the discovery began.
     unreachable: Mutex<Vec<UnreachableOrigin>>,
@@ -48,7 +48,7 @@ struct UnreachableOrigin {
     reason: String,
 }
 
-/// How requests to a token endpoint are proven.
+/// The key that proves requests to a token endpoint.
 #[derive(Clone)]
 pub(crate) struct TokenProof {
     pub(crate) key: ProofKey,
@@ -91,12 +91,12 @@ impl HttpClient {
         Ok(HttpClient { resource, client, proof: Mutex::default(), unreachable: Mutex::default() })
     }
 
-    /// Sets how the token requests of a login are proven. One login runs at a time.
+    /// Sets the proof of the token requests of a login. One login runs at a time.
     pub(crate) fn prove_token_requests(&self, proof: Option<TokenProof>) {
         *self.proof.lock() = proof;
     }
 
-    /// Begins a discovery: every origin is tried again.
+    /// Forgets the unreachable origins, so that a new discovery tries them again.
     pub(crate) fn begin_discovery(&self) {
         self.unreachable.lock().clear();
     }
@@ -108,31 +108,30 @@ impl HttpClient {
         Some(reasons.collect::<Vec<_>>().join("; ")).filter(|it| !it.is_empty())
     }
 
-    /// Gets a document of a discovery. One of another origin is missing if that cannot be reached: a server may name
-    /// several authorization servers.
+    /// Fetches a document of a discovery. If another origin cannot be reached, its document counts as missing (404): a
+    /// server may name several authorization servers.
     async fn fetch_document(
         &self,
         request: http::Request<Vec<u8>>,
         url: &Url,
     ) -> Result<http::Response<Vec<u8>>, HttpClientError> {
         let origin = url.origin().ascii_serialization();
-        let missing = || {
+        let not_found = || {
             let mut response = http::Response::new(Vec::new());
             *response.status_mut() = http::StatusCode::NOT_FOUND;
             response
         };
         if self.unreachable.lock().iter().any(|it| it.origin == origin) {
-            return Ok(missing());
+            return Ok(not_found());
         }
         match self.fetch(request).await {
-            Ok(response) => {
-                lenient::resource_metadata(response, url, &self.resource).map_err(HttpClientError::Failed)
-            }
+            Ok(response) => lenient::normalize_resource_metadata(response, url, &self.resource)
+                .map_err(HttpClientError::Failed),
             Err(error @ (HttpClientError::Failed(_) | HttpClientError::TimedOut))
                 if url.origin() != self.resource.origin() =>
             {
                 self.unreachable.lock().push(UnreachableOrigin { origin, reason: error.to_string() });
-                Ok(missing())
+                Ok(not_found())
             }
             Err(error) => Err(error),
         }
@@ -150,21 +149,21 @@ impl HttpClient {
             .parse()
             .map_err(|_| HttpClientError::Forbidden("its address cannot be read".to_owned()))?;
         check_url(&self.resource, &url).map_err(HttpClientError::Forbidden)?;
-        let grant = TokenForm::parse(&parts, &body);
+        let token_form = TokenForm::parse(&parts, &body);
         let sending = async {
-            let Some(grant) = grant else {
+            let Some(form) = token_form else {
                 return self.send(url, parts.method, parts.headers, body).await;
             };
             let mut response = self.request_token(&url, parts.headers.clone(), body).await?;
             if lenient::refuses_resource(&response)
-                && let Some(body) = grant.without_resource
+                && let Some(body) = form.without_resource
             {
-                let again = self.request_token(&url, parts.headers, body).await?;
-                if again.status().is_success() {
-                    response = again;
+                let second = self.request_token(&url, parts.headers, body).await?;
+                if second.status().is_success() {
+                    response = second;
                 }
             }
-            Ok(lenient::token_response(response, grant.is_refresh))
+            Ok(lenient::normalize_token_response(response, form.is_refresh))
         };
         tokio::time::timeout(REQUEST_TIMEOUT, sending).await.map_err(|_| HttpClientError::TimedOut)?
     }
@@ -185,6 +184,7 @@ impl HttpClient {
         self.send_proven((&key, Some(&nonce)), url, headers, body).await
     }
 
+    /// Sends a token request with a proof.
     async fn send_proven(
         &self,
         (key, nonce): (&ProofKey, Option<&str>),
@@ -200,6 +200,7 @@ impl HttpClient {
         self.send(url.clone(), Method::POST, headers, body).await
     }
 
+    /// Sends a request and reads its response.
     async fn send(
         &self,
         url: Url,
@@ -240,7 +241,7 @@ impl OAuthHttpClient for HttpClient {
     }
 }
 
-/// A form with which a token is requested.
+/// The form of a token request.
 struct TokenForm {
     is_refresh: bool,
     /// The form without the parameter `resource`, if it has that.
@@ -248,12 +249,14 @@ struct TokenForm {
 }
 
 impl TokenForm {
+    /// Parses the body of a request; `None` if it is no token request.
     fn parse(parts: &http::request::Parts, body: &[u8]) -> Option<TokenForm> {
-        let kind = parts.headers.get(CONTENT_TYPE)?.to_str().ok()?;
-        let is_form = parts.method == Method::POST && kind.starts_with("application/x-www-form-urlencoded");
+        let content_type = parts.headers.get(CONTENT_TYPE)?.to_str().ok()?;
+        let is_form =
+            parts.method == Method::POST && content_type.starts_with("application/x-www-form-urlencoded");
         let pairs: Vec<_> = form_urlencoded::parse(body).filter(|_| is_form).collect();
-        let grant = pairs.iter().find(|(name, _)| name == "grant_type")?;
-        let is_refresh = grant.1 == "refresh_token";
+        let (_, grant_type) = pairs.iter().find(|(name, _)| name == "grant_type")?;
+        let is_refresh = grant_type == "refresh_token";
         let kept: Vec<_> = pairs.iter().filter(|(name, _)| name != "resource").collect();
         let without_resource = (kept.len() < pairs.len()).then(|| {
             let mut form = form_urlencoded::Serializer::new(String::new());
@@ -264,7 +267,7 @@ impl TokenForm {
     }
 }
 
-/// The nonce without which a token endpoint refuses a proof.
+/// The nonce that a token endpoint requires in a proof, if it refused one without.
 fn requested_nonce(response: &http::Response<Vec<u8>>) -> Option<String> {
     let error: serde_json::Value = serde_json::from_slice(response.body()).ok()?;
     let nonce = response.headers().get("dpop-nonce")?.to_str().ok()?;
@@ -291,12 +294,14 @@ impl Resolve for GuardedResolver {
         let server_host = self.server_host.clone();
         Box::pin(async move {
             let name = name.as_str().to_owned();
-            let addresses = look_up(&name).await?;
+            let addresses = resolve_host(&name).await?;
             let allowed: Vec<SocketAddr> = match server_host {
                 Some(server_host) if server_host == name => addresses,
                 Some(server_host) => {
-                    let server_host =
-                        look_up(&server_host).await.map(|it| host_scope(&it)).unwrap_or(NetworkScope::Public);
+                    let server_host = resolve_host(&server_host)
+                        .await
+                        .map(|it| host_scope(&it))
+                        .unwrap_or(NetworkScope::Public);
                     let is_allowed = |it: &SocketAddr| may_reach(server_host, network_scope(it.ip()));
                     addresses.into_iter().filter(is_allowed).collect()
                 }
@@ -310,7 +315,7 @@ impl Resolve for GuardedResolver {
     }
 }
 
-async fn look_up(name: &str) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
+async fn resolve_host(name: &str) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
     if let Ok(address) = name.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, 0)]);
     }
@@ -322,11 +327,6 @@ fn host_scope(addresses: &[SocketAddr]) -> NetworkScope {
     let mut all = addresses.iter().map(|it| network_scope(it.ip()));
     let Some(first) = all.next() else { return NetworkScope::Public };
     if all.all(|it| it == first) { first } else { NetworkScope::Public }
-}
-
-/// The secrets of a stored login.
-pub(crate) fn secret_values<'a>(values: impl IntoIterator<Item = Option<&'a Secret>>) -> Vec<Secret> {
-    values.into_iter().flatten().cloned().collect()
 }
 
 /// The innermost cause of an error. The outer ones may contain the URL.

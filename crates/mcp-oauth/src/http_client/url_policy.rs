@@ -1,4 +1,4 @@
-//! Addresses that a login may reach. Pure.
+//! Addresses that a login may reach. No I/O.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -66,7 +66,7 @@ fn v6_scope(address: Ipv6Addr) -> NetworkScope {
     }
 }
 
-/// Whether a login for a server in `home` may reach an address in `there`.
+/// Whether a login for a server in `server_scope` may reach an address in `target_scope`.
 pub(crate) fn may_reach(server_scope: NetworkScope, target_scope: NetworkScope) -> bool {
     match target_scope {
         NetworkScope::Public => true,
@@ -76,7 +76,7 @@ pub(crate) fn may_reach(server_scope: NetworkScope, target_scope: NetworkScope) 
     }
 }
 
-/// Checks a URL by its text only. `Err` contains the reason.
+/// Checks whether a login for `resource` may reach a URL, by its text only. The error is the reason.
 pub(crate) fn check_url(resource: &Url, url: &Url) -> Result<(), String> {
     let origin = url.origin().ascii_serialization();
     if is_loopback(url) && !is_loopback(resource) {
@@ -105,10 +105,10 @@ pub(crate) fn check_url(resource: &Url, url: &Url) -> Result<(), String> {
         Some(Host::Domain(_)) if is_loopback(resource) => NetworkScope::Loopback,
         Some(Host::Domain(_)) | None => NetworkScope::Public,
     };
-    match may_reach(server_scope, network_scope(address)) {
-        true => Ok(()),
-        false => Err(format!("{origin} is in a network that the server must not refer to")),
+    if !may_reach(server_scope, network_scope(address)) {
+        return Err(format!("{origin} is in a network that the server must not refer to"));
     }
+    Ok(())
 }
 
 #[cfg(test)]

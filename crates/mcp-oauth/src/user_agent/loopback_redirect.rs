@@ -31,30 +31,28 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of concurrent connections.
 const MAX_CONNECTIONS: usize = 16;
 
+/// The path of the redirect URI, unless one is registered.
 const DEFAULT_PATH: &str = "/callback";
 
+/// The name of the cookie of the browser that opened the start page.
 const COOKIE: &str = "mcp-host-login";
 
 /// A [`UserAgent`] for programs on the user's machine. It passes the page to `show`, which opens or prints it, and
 /// receives the redirect on a loopback port.
 pub struct LoopbackRedirect {
-    show: Show,
+    opener: PageOpener,
     redirect: Url,
     manual_input: Option<Arc<ManualInput>>,
 }
 
-/// How the user gets to the login page.
+/// The callback that opens the login page.
 #[derive(Clone)]
-enum Show {
-    Page(ShowPage),
-    StartPage(OpenStartPage),
+enum PageOpener {
+    /// Opens the login page.
+    Page(Arc<dyn Fn(&Url) + Send + Sync>),
+    /// Opens the start page. The arguments are the login page and the start page.
+    StartPage(Arc<dyn Fn(&Url, &Url) + Send + Sync>),
 }
-
-/// Gets the login page.
-type ShowPage = Arc<dyn Fn(&Url) + Send + Sync>;
-
-/// Gets the login page and the start page.
-type OpenStartPage = Arc<dyn Fn(&Url, &Url) + Send + Sync>;
 
 /// Why an address cannot be a redirect URI of [`LoopbackRedirect`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,22 +62,23 @@ type OpenStartPage = Arc<dyn Fn(&Url, &Url) + Send + Sync>;
 #[non_exhaustive]
 pub struct InvalidRedirect(pub Url);
 
-/// Lines entered by the user.
+/// The lines that the user enters.
 struct ManualInput {
     lines: Mutex<mpsc::Receiver<String>>,
     /// Called for each line that is not the redirect URL.
     on_rejected_line: Box<dyn Fn() + Send + Sync>,
 }
 
+/// A login whose redirect is received on a port.
 struct PendingLogin {
     listener: TcpListener,
     redirect: Url,
-    show: Show,
+    opener: PageOpener,
     manual_input: Option<Arc<ManualInput>>,
 }
 
-/// What a request must have to end a login.
-struct Expected {
+/// Handles the requests of browsers. Only the redirect with this `state` ends the login.
+struct RequestHandler {
     redirect: Url,
     state: String,
     start_page: Option<StartPage>,
@@ -90,13 +89,13 @@ struct StartPage {
     /// Its path, which cannot be guessed.
     path: String,
     login_page: Url,
-    /// The value of the cookie that the first visitor gets. Taken by that.
+    /// The value of the cookie that the first visitor gets.
     cookie: String,
     is_visited: AtomicBool,
 }
 
-/// What a connection received.
-enum Received {
+/// A request of a browser that ends the login.
+enum BrowserEvent {
     /// The redirect at the end of the login.
     Redirect(Url),
     /// A second request for the start page: another user may have opened it.
@@ -106,19 +105,19 @@ enum Received {
 impl LoopbackRedirect {
     /// Calls `show` with the login page, once for each login; it must not block.
     pub fn new(show: impl Fn(&Url) + Send + Sync + 'static) -> LoopbackRedirect {
-        LoopbackRedirect::of(Show::Page(Arc::new(show)))
+        LoopbackRedirect::with_opener(PageOpener::Page(Arc::new(show)))
     }
 
     /// Calls `open` with the login page and a start page, once for each login; it must not block. `open` opens the
     /// start page in a browser, and shows the host of the login page. The start page can be opened once, and only the
     /// browser that opened it can end the login: another user of the machine, who sees its address, cannot.
     pub fn with_start_page(open: impl Fn(&Url, &Url) + Send + Sync + 'static) -> LoopbackRedirect {
-        LoopbackRedirect::of(Show::StartPage(Arc::new(open)))
+        LoopbackRedirect::with_opener(PageOpener::StartPage(Arc::new(open)))
     }
 
-    fn of(show: Show) -> LoopbackRedirect {
+    fn with_opener(opener: PageOpener) -> LoopbackRedirect {
         let redirect = Url::parse(&format!("http://127.0.0.1{DEFAULT_PATH}")).expect("it is a URL");
-        LoopbackRedirect { show, redirect, manual_input: None }
+        LoopbackRedirect { opener, redirect, manual_input: None }
     }
 
     /// Uses this redirect URI, as it is registered for a client: `http://localhost:3118/callback`. Without a port, any
@@ -170,8 +169,12 @@ impl ManualInput {
     }
 }
 
-/// The redirect URL from the user, if lines are accepted.
-async fn manual_redirect(manual_input: Option<&ManualInput>, redirect: &Url, expected_state: &str) -> Url {
+/// Waits for the redirect URL from the user; forever if no lines are accepted.
+async fn wait_for_manual_redirect(
+    manual_input: Option<&ManualInput>,
+    redirect: &Url,
+    expected_state: &str,
+) -> Url {
     match manual_input {
         Some(manual_input) => manual_input.wait_for_redirect(redirect, expected_state).await,
         None => std::future::pending().await,
@@ -191,8 +194,8 @@ impl UserAgent for LoopbackRedirect {
         let listener = TcpListener::bind((address, redirect.port().unwrap_or(0))).await.map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         redirect.set_port(Some(port)).expect("an http URL has a port");
-        let (show, manual_input) = (self.show.clone(), self.manual_input.clone());
-        Ok(Box::new(PendingLogin { listener, redirect, show, manual_input }))
+        let (opener, manual_input) = (self.opener.clone(), self.manual_input.clone());
+        Ok(Box::new(PendingLogin { listener, redirect, opener, manual_input }))
     }
 }
 
@@ -204,12 +207,12 @@ impl Login for PendingLogin {
 
     async fn authorize(self: Box<Self>, page: Url) -> Result<Url, String> {
         let state = state_parameter(&page).ok_or("the login page's URL contains no state")?;
-        let start_page = match &self.show {
-            Show::Page(show) => {
+        let start_page = match &self.opener {
+            PageOpener::Page(show) => {
                 show(&page);
                 None
             }
-            Show::StartPage(open) => {
+            PageOpener::StartPage(open) => {
                 let start_page = StartPage::new(page).ok_or("the system provides no randomness")?;
                 let url = self.redirect.join(&start_page.path).expect("it is a path");
                 open(&start_page.login_page, &url);
@@ -217,9 +220,9 @@ impl Login for PendingLogin {
             }
         };
         let mut connections = tokio::task::JoinSet::new();
-        let manual_input = manual_redirect(self.manual_input.as_deref(), &self.redirect, &state);
+        let manual_input = wait_for_manual_redirect(self.manual_input.as_deref(), &self.redirect, &state);
         let redirect = self.redirect.clone();
-        let expected = Arc::new(Expected { redirect, state: state.clone(), start_page });
+        let handler = Arc::new(RequestHandler { redirect, state: state.clone(), start_page });
         tokio::pin!(manual_input);
         loop {
             tokio::select! {
@@ -227,15 +230,15 @@ impl Login for PendingLogin {
                 accepted = self.listener.accept(), if connections.len() < MAX_CONNECTIONS => {
                     // A failed connection is ignored.
                     let Ok((socket, _)) = accepted else { continue };
-                    let expected = Arc::clone(&expected);
+                    let handler = Arc::clone(&handler);
                     connections.spawn(async move {
-                        let served = serve_connection(socket, &expected);
+                        let served = serve_connection(socket, &handler);
                         tokio::time::timeout(REQUEST_TIMEOUT, served).await.ok().flatten()
                     });
                 }
                 Some(done) = connections.join_next() => match done {
-                    Ok(Some(Received::Redirect(redirected))) => return Ok(redirected),
-                    Ok(Some(Received::SecondVisit)) => {
+                    Ok(Some(BrowserEvent::Redirect(redirected))) => return Ok(redirected),
+                    Ok(Some(BrowserEvent::SecondVisit)) => {
                         let why = "the page was opened twice, so that another user may have it: log in again";
                         return Err(why.to_owned());
                     }
@@ -247,14 +250,14 @@ impl Login for PendingLogin {
 }
 
 /// Reads one request and responds to it.
-async fn serve_connection(mut socket: TcpStream, expected: &Expected) -> Option<Received> {
+async fn serve_connection(mut socket: TcpStream, handler: &RequestHandler) -> Option<BrowserEvent> {
     let mut received = Vec::new();
     while !received.windows(4).any(|it| it == b"\r\n\r\n") {
         if received.len() >= MAX_REQUEST_BYTES || socket.read_buf(&mut received).await.ok()? == 0 {
             return None;
         }
     }
-    let reply = expected.reply(&received);
+    let reply = handler.handle(&received);
     let page =
         format!("<!doctype html><meta charset=\"utf-8\"><title>mcp-host</title><p>{}</p>\n", reply.text);
     let head = format!(
@@ -264,10 +267,10 @@ async fn serve_connection(mut socket: TcpStream, expected: &Expected) -> Option<
         reply.fields,
         page.len()
     );
-    // What was received counts even if the browser does not read the response.
+    // The request counts even if the browser does not read the response.
     let _ = socket.write_all((head + &page).as_bytes()).await;
     let _ = socket.shutdown().await;
-    reply.received
+    reply.event
 }
 
 /// The response to a request.
@@ -276,25 +279,27 @@ struct Reply {
     text: &'static str,
     /// Further header lines.
     fields: String,
-    received: Option<Received>,
+    /// What the request means for the login.
+    event: Option<BrowserEvent>,
 }
 
 impl Reply {
-    fn new(status: &'static str, text: &'static str, received: Option<Received>) -> Reply {
-        Reply { status, text, fields: String::new(), received }
+    fn new(status: &'static str, text: &'static str, event: Option<BrowserEvent>) -> Reply {
+        Reply { status, text, fields: String::new(), event }
     }
 }
 
 impl StartPage {
     /// `None` if the system provides no randomness.
     fn new(login_page: Url) -> Option<StartPage> {
-        let (path, cookie) = (format!("/login/{}", jwt::unique_id()?), jwt::unique_id()?);
+        let (path, cookie) = (format!("/login/{}", jwt::random_id()?), jwt::random_id()?);
         Some(StartPage { path, login_page, cookie, is_visited: AtomicBool::new(false) })
     }
 
-    fn reply(&self) -> Reply {
+    /// Redirects the first visitor to the login page.
+    fn handle_visit(&self) -> Reply {
         if self.is_visited.swap(true, Ordering::Relaxed) {
-            return Reply::new("410 Gone", "This page was opened already.", Some(Received::SecondVisit));
+            return Reply::new("410 Gone", "This page was opened already.", Some(BrowserEvent::SecondVisit));
         }
         let fields = format!(
             "Location: {}\r\nSet-Cookie: {COOKIE}={}; Path=/; HttpOnly; SameSite=Lax\r\n",
@@ -304,8 +309,8 @@ impl StartPage {
     }
 }
 
-impl Expected {
-    fn reply(&self, request: &[u8]) -> Reply {
+impl RequestHandler {
+    fn handle(&self, request: &[u8]) -> Reply {
         let mut fields = [httparse::EMPTY_HEADER; 64];
         let mut parsed = httparse::Request::new(&mut fields);
         let is_complete = parsed.parse(request).is_ok_and(|it| it.is_complete());
@@ -313,7 +318,7 @@ impl Expected {
             return Reply::new("404 Not Found", "Nothing is here.", None);
         };
         if let Some(start_page) = self.start_page.as_ref().filter(|it| it.path == target) {
-            return start_page.reply();
+            return start_page.handle_visit();
         }
         let url = self.redirect.join(target).ok();
         match url.and_then(|url| check_redirect(url, &self.redirect, &self.state)) {
@@ -322,11 +327,11 @@ impl Expected {
                 Reply::new("403 Forbidden", "This browser did not begin the login.", None)
             }
             Some(url) if url.query_pairs().any(|(name, _)| name == "error") => {
-                Reply::new("200 OK", "The login was refused.", Some(Received::Redirect(url)))
+                Reply::new("200 OK", "The login was refused.", Some(BrowserEvent::Redirect(url)))
             }
             Some(url) => {
                 let text = "You are logged in. This window can be closed.";
-                Reply::new("200 OK", text, Some(Received::Redirect(url)))
+                Reply::new("200 OK", text, Some(BrowserEvent::Redirect(url)))
             }
         }
     }
@@ -337,11 +342,12 @@ impl Expected {
         let cookies = fields.iter().filter(|field| field.name.eq_ignore_ascii_case("cookie"));
         let pairs =
             cookies.filter_map(|field| std::str::from_utf8(field.value).ok()).flat_map(|it| it.split(';'));
-        let wanted = format!("{COOKIE}={}", start_page.cookie);
-        pairs.into_iter().any(|pair| pair.trim() == wanted)
+        let expected = format!("{COOKIE}={}", start_page.cookie);
+        pairs.into_iter().any(|pair| pair.trim() == expected)
     }
 }
 
+/// Returns the URL if it is the redirect of this login.
 fn check_redirect(redirected: Url, redirect: &Url, expected_state: &str) -> Option<Url> {
     let is_expected = redirected.origin() == redirect.origin()
         && redirected.path() == redirect.path()
@@ -360,10 +366,10 @@ mod tests {
     #[track_caller]
     fn check(request: &str, want: Option<&str>) {
         let redirect = Url::parse("http://127.0.0.1:9/callback").unwrap();
-        let expected = Expected { redirect, state: "s1".to_owned(), start_page: None };
-        let got = match expected.reply(format!("{request}\r\n").as_bytes()).received {
-            Some(Received::Redirect(url)) => Some(String::from(url)),
-            Some(Received::SecondVisit) | None => None,
+        let handler = RequestHandler { redirect, state: "s1".to_owned(), start_page: None };
+        let got = match handler.handle(format!("{request}\r\n").as_bytes()).event {
+            Some(BrowserEvent::Redirect(url)) => Some(String::from(url)),
+            Some(BrowserEvent::SecondVisit) | None => None,
         };
         assert_eq!(got.as_deref(), want, "{request}");
     }
@@ -375,38 +381,39 @@ mod tests {
         let start_page = StartPage::new(login_page).unwrap();
         let (path, cookie) = (start_page.path.clone(), start_page.cookie.clone());
         let redirect = Url::parse("http://127.0.0.1:9/callback").unwrap();
-        let expected = Expected { redirect, state: "s1".to_owned(), start_page: Some(start_page) };
+        let handler = RequestHandler { redirect, state: "s1".to_owned(), start_page: Some(start_page) };
         let get = |target: &str, fields: &str| {
-            expected.reply(format!("GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n{fields}\r\n").as_bytes())
+            handler.handle(format!("GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n{fields}\r\n").as_bytes())
         };
         let callback = "/callback?code=c&state=s1";
         assert_eq!(get("/login/guess", "").status, "404 Not Found");
         let first = get(&path, "");
         assert_eq!(first.status, "302 Found");
         assert!(first.fields.contains("Location: https://login.example/?state=s1\r\n"), "{}", first.fields);
-        assert!(first.fields.contains(&cookie) && first.received.is_none());
+        assert!(first.fields.contains(&cookie) && first.event.is_none());
         // Another user who has read the address and the state.
         assert_eq!(get(callback, "").status, "403 Forbidden");
         assert_eq!(get(callback, "Cookie: mcp-host-login=guess\r\n").status, "403 Forbidden");
         let own = get(callback, &format!("Cookie: a=b; {COOKIE}={cookie}\r\n"));
-        assert!(matches!(own.received, Some(Received::Redirect(_))));
-        assert!(matches!(get(&path, "").received, Some(Received::SecondVisit)));
+        assert!(matches!(own.event, Some(BrowserEvent::Redirect(_))));
+        assert!(matches!(get(&path, "").event, Some(BrowserEvent::SecondVisit)));
     }
 
     // RPT-131
     #[tokio::test]
     async fn registered_redirect_is_used() {
-        let of = |url: &str| LoopbackRedirect::new(|_| {}).with_redirect_uri(url.parse().unwrap());
+        let with_uri = |url: &str| LoopbackRedirect::new(|_| {}).with_redirect_uri(url.parse().unwrap());
         for refused in
             ["https://localhost/callback", "http://example.com/callback", "http://localhost/callback?a"]
         {
-            assert!(of(refused).is_err(), "{refused}");
+            assert!(with_uri(refused).is_err(), "{refused}");
         }
-        let login = of("http://localhost/oauth/back").unwrap().start_login().await.unwrap();
+        let login = with_uri("http://localhost/oauth/back").unwrap().start_login().await.unwrap();
         let redirect = login.redirect_uri();
         assert_eq!((redirect.host_str(), redirect.path()), (Some("localhost"), "/oauth/back"));
         let port = redirect.port().unwrap();
-        let error = of(&format!("http://localhost:{port}/x")).unwrap().start_login().await.err().unwrap();
+        let error =
+            with_uri(&format!("http://localhost:{port}/x")).unwrap().start_login().await.err().unwrap();
         assert!(error.contains("port"), "{error}");
     }
 
@@ -414,9 +421,9 @@ mod tests {
     async fn entered_url_completes_the_login() {
         let on_rejected_line = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let (sender, lines) = mpsc::channel(8);
-        let counted = Arc::clone(&on_rejected_line);
+        let rejected_count = Arc::clone(&on_rejected_line);
         let count = move || {
-            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            rejected_count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         };
         let user = LoopbackRedirect::new(|_| {}).with_manual_input(lines, count);
         let login = user.start_login().await.unwrap();

@@ -12,7 +12,7 @@ pub trait UserAgent: Send + Sync {
     async fn start_login(&self) -> Result<Box<dyn Login>, String>;
 }
 
-/// One login.
+/// A login of a user that has started.
 #[async_trait]
 pub trait Login: Send + Sync {
     /// The redirect URI.

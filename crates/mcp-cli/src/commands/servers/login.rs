@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Endpoint, ErrorKind, Secret, Severity};
-use mcp_host_oauth::{Grant, LoopbackRedirect, RegisteredClient, Revocation, TokenStore};
+use mcp_host_oauth::{Grant, LoopbackRedirect, RegisteredClient, RevocationOutcome, TokenStore};
 use mcp_host_runtime::Logins;
 use mcp_host_transport::{CallError, DialOptions};
 use serde::Serialize;
@@ -147,7 +147,7 @@ async fn try_log_out(context: &Context, target: &LoginTarget) -> Result<Report, 
     let revocation =
         revocation.unwrap_or_else(|_| Err(format!("no response within {} s", REVOKE_TIMEOUT.as_secs())));
     let forgotten = store.remove(&server.url).map_err(|error| Failure::new(error.to_string()))?;
-    let revoked = revocation == Ok(Revocation::Revoked);
+    let revoked = revocation == Ok(RevocationOutcome::Revoked);
     let document = LoginJson { forgotten, revoked, ..login_document(&server, None) };
     let name = sanitize::line(document.server);
     let text = match (forgotten, revoked) {
@@ -168,7 +168,7 @@ async fn try_log_out(context: &Context, target: &LoginTarget) -> Result<Report, 
 }
 
 /// Revokes the stored login at the authorization server. The error is a message.
-async fn revoke(server: &LoginServer, logins: &Logins) -> Result<Revocation, String> {
+async fn revoke(server: &LoginServer, logins: &Logins) -> Result<RevocationOutcome, String> {
     let ResolvedServer { spec, endpoint, config: _, .. } = &server.server;
     let options = DialOptions::default();
     logins.revoke(&spec.id, endpoint, &options.authorities).await.map_err(|error| error.to_string())
