@@ -1,10 +1,10 @@
-//! Canonical JSON for comparing request parameters. Pure.
+//! Canonical JSON for comparing request parameters. No I/O.
 
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-/// Maximum depth.
+/// Maximum depth of nesting; deeper values stay unchanged.
 const MAX_DEPTH: usize = 64;
 
 /// The largest integer up to which all integers are exact in a float.
@@ -13,59 +13,63 @@ const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 /// The canonical text of parameters without `_meta`; empty if there are none.
 pub(crate) fn params(json: Option<&RawValue>) -> String {
     let Some(json) = json else { return String::new() };
-    match members(json) {
+    match parse_members(json) {
         Some(mut members) => {
             members.remove("_meta");
-            if members.is_empty() { String::new() } else { object(members, 1) }
+            if members.is_empty() { String::new() } else { canonical_object(members, 1) }
         }
-        None => canonical(json, 0),
+        None => canonical_value(json, 0),
     }
 }
 
 /// The members of a JSON object; `None` for other values.
-pub(crate) fn members(json: &RawValue) -> Option<BTreeMap<String, &RawValue>> {
+pub(crate) fn parse_members(json: &RawValue) -> Option<BTreeMap<String, &RawValue>> {
     if !json.get().trim_start().starts_with('{') {
         return None;
     }
     serde_json::from_str(json.get()).ok()
 }
 
-fn canonical(json: &RawValue, depth: usize) -> String {
+/// The canonical text of a value.
+fn canonical_value(json: &RawValue, depth: usize) -> String {
     let text = json.get().trim();
     if depth > MAX_DEPTH {
         return text.to_owned();
     }
     match text.as_bytes().first() {
-        Some(b'{') => members(json).map(|it| object(it, depth + 1)),
+        Some(b'{') => parse_members(json).map(|it| canonical_object(it, depth + 1)),
         Some(b'[') => serde_json::from_str::<Vec<&RawValue>>(text).ok().map(|items| {
-            let items: Vec<String> = items.into_iter().map(|it| canonical(it, depth + 1)).collect();
+            let items: Vec<String> = items.into_iter().map(|it| canonical_value(it, depth + 1)).collect();
             format!("[{}]", items.join(","))
         }),
-        Some(b'"') => serde_json::from_str::<String>(text).ok().map(|it| quoted(&it)),
-        Some(b'-' | b'0'..=b'9') => number(text),
+        Some(b'"') => serde_json::from_str::<String>(text).ok().map(|it| quote(&it)),
+        Some(b'-' | b'0'..=b'9') => canonical_number(text),
         Some(_) | None => None,
     }
     .unwrap_or_else(|| text.to_owned())
 }
 
-fn object(members: BTreeMap<String, &RawValue>, depth: usize) -> String {
-    let members: Vec<String> =
-        members.into_iter().map(|(name, it)| format!("{}:{}", quoted(&name), canonical(it, depth))).collect();
+/// The canonical text of an object, with sorted members.
+fn canonical_object(members: BTreeMap<String, &RawValue>, depth: usize) -> String {
+    let members: Vec<String> = members
+        .into_iter()
+        .map(|(name, it)| format!("{}:{}", quote(&name), canonical_value(it, depth)))
+        .collect();
     format!("{{{}}}", members.join(","))
 }
 
-/// An integral number without fraction; `None` for all others, which stay unchanged.
-fn number(text: &str) -> Option<String> {
+/// The canonical text of an integral number, without fraction; `None` for all others, which stay unchanged.
+fn canonical_number(text: &str) -> Option<String> {
     if !text.contains(['.', 'e', 'E']) {
         return None;
     }
     let value: f64 = text.parse().ok()?;
-    let whole = value.fract() == 0.0 && value.abs() < MAX_EXACT_INTEGER;
+    let is_integral = value.fract() == 0.0 && value.abs() < MAX_EXACT_INTEGER;
     // Negative zero is zero.
-    whole.then(|| format!("{}", if value == 0.0 { 0.0 } else { value }))
+    is_integral.then(|| format!("{}", if value == 0.0 { 0.0 } else { value }))
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     serde_json::to_string(text).expect("a string is JSON")
 }
 

@@ -1,4 +1,4 @@
-//! The log of one connection: messages in, exchanges out. Pure.
+//! The log of one connection: makes exchanges of its messages. No I/O.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,13 +9,14 @@ use mcp_host_transport::internal::{Redactor, map_json_strings};
 use serde_json::value::RawValue;
 
 use crate::canonical;
-use crate::message::{self, Message, PROGRESS_TOKEN, ResponseContent, SUBSCRIPTION, VERSION};
-use crate::recording::{Exchange, ServerMessage, ServerMessageKind, is_found_by_method};
+use crate::message::{self, PROGRESS_TOKEN, ResponseContent, RpcMessage, SUBSCRIPTION, VERSION};
+use crate::recording::{Exchange, ServerMessage, ServerMessageKind, is_matched_by_method};
 
 /// The remaining size of a recording, and the number of omitted messages.
 #[derive(Debug)]
 pub(crate) struct SizeBudget {
     remaining: AtomicUsize,
+    /// Number of messages that did not fit.
     omitted: AtomicUsize,
 }
 
@@ -28,8 +29,8 @@ impl SizeBudget {
         self.omitted.load(Ordering::Relaxed)
     }
 
-    /// Reserves this number of bytes plus overhead.
-    fn take(&self, bytes: usize) -> bool {
+    /// Reserves this number of bytes plus overhead. Returns false, and counts an omitted message, if they do not fit.
+    fn try_reserve(&self, bytes: usize) -> bool {
         const MESSAGE_OVERHEAD: usize = 128;
         let bytes = bytes.saturating_add(MESSAGE_OVERHEAD);
         let reserved =
@@ -47,9 +48,9 @@ pub(crate) struct ConnectionLog {
     budget: Arc<SizeBudget>,
     pub(crate) exchanges: Vec<Exchange>,
     pub(crate) version: Option<ProtocolVersion>,
-    /// Requests without a response, by the JSON text of their id.
+    /// The index of each exchange without a response, by the JSON text of the request id.
     open_requests: HashMap<String, usize>,
-    /// The same by the JSON text of their progress token.
+    /// The index of each exchange without a response, by the JSON text of the progress token.
     progress_tokens: HashMap<String, usize>,
 }
 
@@ -69,9 +70,9 @@ impl ConnectionLog {
     pub(crate) fn record_client_frame(&mut self, frame: &[u8]) {
         for it in message::parse_frame(frame) {
             match it {
-                Message::Request { id, method, params } => self.record_request(id, method, params),
+                RpcMessage::Request { id, method, params } => self.record_request(id, method, params),
                 // Its responses and notifications are not recorded.
-                Message::Notification { .. } | Message::Response { .. } => {}
+                RpcMessage::Notification { .. } | RpcMessage::Response { .. } => {}
             }
         }
     }
@@ -80,15 +81,15 @@ impl ConnectionLog {
     pub(crate) fn record_server_frame(&mut self, frame: &[u8], stream_request: Option<&str>) {
         for it in message::parse_frame(frame) {
             match it {
-                Message::Response { id, content } => self.record_response(id.get(), content),
-                Message::Notification { method, params } => {
-                    let at = self.exchange_of(&method, params, stream_request);
+                RpcMessage::Response { id, content } => self.record_response(id.get(), content),
+                RpcMessage::Notification { method, params } => {
+                    let at = self.find_exchange(&method, params, stream_request);
                     let params = self.without_connection_ids(params);
                     let kind = ServerMessageKind::Notification;
                     self.record_server_message(at, ServerMessage { kind, method, params });
                 }
-                Message::Request { id: _, method, params } => {
-                    let at = self.exchange_of(&method, params, stream_request);
+                RpcMessage::Request { id: _, method, params } => {
+                    let at = self.find_exchange(&method, params, stream_request);
                     let params = params.map(|it| self.redact(it));
                     let kind = ServerMessageKind::Request;
                     self.record_server_message(at, ServerMessage { kind, method, params });
@@ -97,7 +98,7 @@ impl ConnectionLog {
         }
     }
 
-    /// The request was not run and will be sent again.
+    /// Removes a request that was not run and will be sent again.
     pub(crate) fn remove_request(&mut self, id: &str) {
         if let Some(at) = self.open_requests.remove(id) {
             self.exchanges.remove(at);
@@ -106,7 +107,7 @@ impl ConnectionLog {
         }
     }
 
-    /// The request failed with this error without a message.
+    /// Records an error with which a request failed without a JSON-RPC message.
     pub(crate) fn record_refusal(&mut self, id: &str, error: &mcp_host_model::RpcError) {
         if let Ok(error) = serde_json::value::to_raw_value(error) {
             self.record_response(id, Err(&error));
@@ -114,22 +115,20 @@ impl ConnectionLog {
     }
 
     fn record_request(&mut self, id: &RawValue, method: MethodName, raw: Option<&RawValue>) {
-        if let Some(version) = message::meta(raw, VERSION) {
+        if let Some(version) = message::meta_member(raw, VERSION) {
             self.version = serde_json::from_str::<String>(version.get()).ok().and_then(|it| it.parse().ok());
         }
-        let recorded_params = match is_found_by_method(&method) {
-            true => String::new(),
-            false => {
-                let clean = raw.map(|it| self.redact(it));
-                let clean = clean.as_ref().and_then(|it| it.read::<&RawValue>().ok());
-                canonical::params(clean)
-            }
+        let recorded_params = if is_matched_by_method(&method) {
+            String::new()
+        } else {
+            let redacted = raw.map(|it| self.redact(it));
+            canonical::params(redacted.as_ref().and_then(|it| it.read().ok()))
         };
         let method = self.redactor.redact(method.as_str()).map_or(method, MethodName::from);
-        if !self.budget.take(method.as_str().len() + recorded_params.len()) {
+        if !self.budget.try_reserve(method.as_str().len() + recorded_params.len()) {
             return;
         }
-        let params = if recorded_params.is_empty() { None } else { json(recorded_params) };
+        let params = if recorded_params.is_empty() { None } else { parse_json(recorded_params) };
         let at = self.exchanges.len();
         self.exchanges.push(Exchange {
             method,
@@ -139,8 +138,8 @@ impl ConnectionLog {
             after_response: Vec::new(),
         });
         self.open_requests.insert(id.get().to_owned(), at);
-        if let Some(by_token) = message::meta(raw, PROGRESS_TOKEN) {
-            self.progress_tokens.insert(by_token.get().to_owned(), at);
+        if let Some(token) = message::meta_member(raw, PROGRESS_TOKEN) {
+            self.progress_tokens.insert(token.get().to_owned(), at);
         }
     }
 
@@ -153,7 +152,7 @@ impl ConnectionLog {
             return;
         }
         let value = self.redact(value);
-        if !self.budget.take(value.as_bytes().len()) {
+        if !self.budget.try_reserve(value.as_bytes().len()) {
             // A replayed request without its response would never end.
             self.open_requests.insert(id.to_owned(), at);
             return self.remove_request(id);
@@ -163,22 +162,22 @@ impl ConnectionLog {
         if let (Some(Ok(result)), Some(Method::Initialize)) = (&exchange.response, exchange.method.as_known())
         {
             let result = result.read::<&RawValue>().ok();
-            let version = message::member(result, "protocolVersion");
+            let version = message::param(result, "protocolVersion");
             let version = version.and_then(|it| serde_json::from_str::<String>(it.get()).ok());
             self.version = version.and_then(|it| it.parse().ok());
         }
     }
 
-    /// The exchange that a message of the server belongs to.
-    fn exchange_of(
+    /// Finds the exchange that a message of the server belongs to. Returns its index.
+    fn find_exchange(
         &self,
         method: &MethodName,
         params: Option<&RawValue>,
         stream_request: Option<&str>,
     ) -> Option<usize> {
         let by_token =
-            message::member(params, PROGRESS_TOKEN).and_then(|it| self.progress_tokens.get(it.get()));
-        let subscription = message::meta(params, SUBSCRIPTION).map(RawValue::get);
+            message::param(params, PROGRESS_TOKEN).and_then(|it| self.progress_tokens.get(it.get()));
+        let subscription = message::meta_member(params, SUBSCRIPTION).map(RawValue::get);
         // An acknowledgement belongs to the listen request. A notification on the stream belongs to another
         // open request.
         let acknowledged = subscription
@@ -193,10 +192,11 @@ impl ConnectionLog {
         })
     }
 
+    /// Adds a server message to the exchange at an index, or after the last response.
     fn record_server_message(&mut self, at: Option<usize>, message: ServerMessage) {
         let size =
             message.method.as_str().len() + message.params.as_ref().map_or(0, |it| it.as_bytes().len());
-        if self.exchanges.is_empty() || !self.budget.take(size) {
+        if self.exchanges.is_empty() || !self.budget.try_reserve(size) {
             return;
         }
         match at {
@@ -216,22 +216,23 @@ impl ConnectionLog {
         let clean = self.redact(params?);
         let raw = clean.read::<&RawValue>().ok()?;
         let mut text = None;
-        if message::member(Some(raw), PROGRESS_TOKEN).is_some() {
+        if message::param(Some(raw), PROGRESS_TOKEN).is_some() {
             text = message::replace_member(raw, &[PROGRESS_TOKEN], "0");
-        } else if message::meta(Some(raw), SUBSCRIPTION).is_some() {
+        } else if message::meta_member(Some(raw), SUBSCRIPTION).is_some() {
             text = message::replace_member(raw, &["_meta", SUBSCRIPTION], "0");
         }
-        text.and_then(json).or(Some(clean))
+        text.and_then(parse_json).or(Some(clean))
     }
 
+    /// Replaces the secrets in a value by `***`.
     fn redact(&self, value: &RawValue) -> RawJson {
         // The result is invalid JSON if a secret was in the middle of an escape.
-        json(map_json_strings(value.get(), |it| self.redactor.redact(it)))
+        parse_json(map_json_strings(value.get(), |it| self.redactor.redact(it)))
             .unwrap_or_else(|| RawJson::from_value(&"***").expect("a string is JSON"))
     }
 }
 
-fn json(text: String) -> Option<RawJson> {
+fn parse_json(text: String) -> Option<RawJson> {
     RawJson::parse(text.into()).ok()
 }
 

@@ -1,4 +1,4 @@
-//! JSON-RPC messages as recorder and replayer read them. Pure.
+//! JSON-RPC messages of recorded and replayed sessions. No I/O.
 
 use mcp_host_model::MethodName;
 use mcp_host_transport::internal::frame;
@@ -18,40 +18,40 @@ pub(crate) const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// The result or error in a response.
 pub(crate) type ResponseContent<'a> = Result<&'a RawValue, &'a RawValue>;
 
-/// A message.
+/// A JSON-RPC message, borrowed from its frame.
 #[derive(Debug, Clone)]
-pub(crate) enum Message<'a> {
+pub(crate) enum RpcMessage<'a> {
     Request { id: &'a RawValue, method: MethodName, params: Option<&'a RawValue> },
     Notification { method: MethodName, params: Option<&'a RawValue> },
     Response { id: &'a RawValue, content: ResponseContent<'a> },
 }
 
 /// The messages of a frame, single or batch; empty for invalid frames.
-pub(crate) fn parse_frame(frame: &[u8]) -> Vec<Message<'_>> {
+pub(crate) fn parse_frame(frame: &[u8]) -> Vec<RpcMessage<'_>> {
     match scan(frame) {
-        ScannedFrame::Batch(items) => items
+        ScannedFrame::Batch(ranges) => ranges
             .into_iter()
-            .map(|it| &frame[it])
+            .map(|range| &frame[range])
             .filter_map(|item| parse_message(item, scan(item)))
             .collect(),
         single => parse_message(frame, single).into_iter().collect(),
     }
 }
 
-fn parse_message(frame: &[u8], scanned: ScannedFrame) -> Option<Message<'_>> {
+fn parse_message(frame: &[u8], scanned: ScannedFrame) -> Option<RpcMessage<'_>> {
     match scanned {
-        ScannedFrame::Request { id, method, params } => Some(Message::Request {
+        ScannedFrame::Request { id, method, params } => Some(RpcMessage::Request {
             id: value_at(frame, id.start)?,
             method,
             params: params.and_then(|at| value_at(frame, at)),
         }),
         ScannedFrame::Notification { method, params } => {
-            Some(Message::Notification { method, params: params.and_then(|at| value_at(frame, at)) })
+            Some(RpcMessage::Notification { method, params: params.and_then(|at| value_at(frame, at)) })
         }
         ScannedFrame::Response { id_text, is_error, payload_start, id: _ } => {
             let payload = value_at(frame, payload_start)?;
             let content = if is_error { Err(payload) } else { Ok(payload) };
-            Some(Message::Response { id: value_at(frame, id_text?.start)?, content })
+            Some(RpcMessage::Response { id: value_at(frame, id_text?.start)?, content })
         }
         ScannedFrame::Batch(_) | ScannedFrame::Noise => None,
     }
@@ -63,21 +63,21 @@ fn value_at(frame: &[u8], at: usize) -> Option<&RawValue> {
 }
 
 /// A member of `_meta` in the parameters, as JSON.
-pub(crate) fn meta<'a>(params: Option<&'a RawValue>, name: &str) -> Option<&'a RawValue> {
-    let meta = canonical::members(params?)?.remove("_meta")?;
-    canonical::members(meta)?.remove(name)
+pub(crate) fn meta_member<'a>(params: Option<&'a RawValue>, name: &str) -> Option<&'a RawValue> {
+    let meta = canonical::parse_members(params?)?.remove("_meta")?;
+    canonical::parse_members(meta)?.remove(name)
 }
 
 /// A member of the parameters, as JSON.
-pub(crate) fn member<'a>(params: Option<&'a RawValue>, name: &str) -> Option<&'a RawValue> {
-    canonical::members(params?)?.remove(name)
+pub(crate) fn param<'a>(params: Option<&'a RawValue>, name: &str) -> Option<&'a RawValue> {
+    canonical::parse_members(params?)?.remove(name)
 }
 
 /// Replaces the member at `path`; `None` if it is absent. The members of each changed object are sorted, and all other
 /// text is unchanged.
 pub(crate) fn replace_member(params: &RawValue, path: &[&str], value: &str) -> Option<String> {
     let Some((name, rest)) = path.split_first() else { return Some(value.to_owned()) };
-    let mut members = canonical::members(params)?;
+    let mut members = canonical::parse_members(params)?;
     let inner = members.remove(*name)?;
     let inner = replace_member(inner, rest, value)?;
     let mut texts: Vec<String> =

@@ -24,9 +24,11 @@ use mcp_host_transport::secret_parts;
 
 /// Maximum length of a recorded line.
 const MAX_LINE_BYTES: usize = 64 << 20;
-/// Copy buffer size.
-const CHUNK: usize = 64 << 10;
-/// How long the server may take to exit after each of two requests.
+
+/// Size of the copy buffer.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// How long the server may take to exit after its input was closed, and again after SIGTERM.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long to wait for output that a server wrote before it exited.
@@ -171,7 +173,7 @@ async fn copy_and_record<W: AsyncWrite + Unpin, F: FnMut(&mut ConnectionLog, &[u
     mut writer: W,
     mut recorder: LineRecorder<F>,
 ) {
-    let mut chunk = vec![0; CHUNK];
+    let mut chunk = vec![0; CHUNK_BYTES];
     while let Ok(count @ 1..) = reader.read(&mut chunk).await {
         recorder.record(&chunk[..count]);
         if writer.write_all(&chunk[..count]).await.is_err() || writer.flush().await.is_err() {
@@ -193,6 +195,7 @@ impl<F: FnMut(&mut ConnectionLog, &[u8])> LineRecorder<F> {
         LineRecorder { lines: LineBuffer::new(MAX_LINE_BYTES), log: Arc::clone(log), record_line }
     }
 
+    /// Records the lines that these bytes complete.
     fn record(&mut self, bytes: &[u8]) {
         self.lines.read_buffer().extend_from_slice(bytes);
         while let Some(line) = self.lines.next_line() {

@@ -14,15 +14,15 @@ use crate::recording::{Exchange, Recording, ServerRecording};
 /// Approximate maximum size of a recording in bytes.
 const MAX_RECORDING_BYTES: usize = 256 << 20;
 
-/// A recorder. All clones write to the same recording.
+/// Records the sessions of any number of servers. All clones write to the same recording.
 #[derive(Clone)]
 pub struct Recorder {
     budget: Arc<SizeBudget>,
-    servers: Arc<Mutex<Vec<Arc<Server>>>>,
+    servers: Arc<Mutex<Vec<Arc<RecordedServer>>>>,
 }
 
 /// The connections of one server.
-struct Server {
+struct RecordedServer {
     name: String,
     logs: Mutex<Vec<Arc<Mutex<ConnectionLog>>>>,
 }
@@ -30,7 +30,7 @@ struct Server {
 /// Records one connection.
 #[derive(Clone)]
 pub(crate) struct ConnectionRecorder {
-    server: Arc<Server>,
+    server: Arc<RecordedServer>,
     redactor: Arc<Redactor>,
     budget: Arc<SizeBudget>,
 }
@@ -50,11 +50,12 @@ impl Recorder {
         Recording { servers: recordings, omitted: self.budget.omitted() }
     }
 
+    /// Creates a recorder for the connections of a server.
     pub(crate) fn connection_recorder(&self, server: &str, secrets: &[Secret]) -> ConnectionRecorder {
         let mut servers = self.servers.lock();
         let existing = servers.iter().find(|it| it.name == server).map(Arc::clone);
         let server = existing.unwrap_or_else(|| {
-            let server = Arc::new(Server { name: server.to_owned(), logs: Mutex::default() });
+            let server = Arc::new(RecordedServer { name: server.to_owned(), logs: Mutex::default() });
             servers.push(Arc::clone(&server));
             server
         });
@@ -67,7 +68,7 @@ impl Recorder {
 }
 
 impl ConnectionRecorder {
-    /// Starts a connection.
+    /// Starts the log of a new connection.
     pub(crate) fn start(&self) -> Arc<Mutex<ConnectionLog>> {
         let log =
             Arc::new(Mutex::new(ConnectionLog::new(Arc::clone(&self.redactor), Arc::clone(&self.budget))));
@@ -76,7 +77,8 @@ impl ConnectionRecorder {
     }
 }
 
-impl Server {
+impl RecordedServer {
+    /// The recording of this server so far.
     fn recording(&self) -> ServerRecording {
         let mut recording = ServerRecording { server: self.name.clone(), ..ServerRecording::default() };
         for log in self.logs.lock().iter() {
@@ -87,14 +89,14 @@ impl Server {
         // Streams are opened concurrently, so their position has no meaning.
         let exchanges = recording.exchanges.into_iter().filter(|it| !is_empty_stream(it));
         let (streams, others): (Vec<_>, Vec<_>) = exchanges.partition(|it| it.method == Method::Listen);
-        recording.exchanges = without_repetition(answered(others).into_iter().chain(streams).collect());
+        recording.exchanges = drop_repetitions(drop_unanswered(others).into_iter().chain(streams).collect());
         recording
     }
 }
 
 /// Removes handshakes and lists without a response that got one at another time: a client that disconnects
 /// does not wait for them, and a replay would leave the next client without a response.
-fn answered(exchanges: Vec<Exchange>) -> Vec<Exchange> {
+fn drop_unanswered(exchanges: Vec<Exchange>) -> Vec<Exchange> {
     let key = |it: &Exchange| (it.method.clone(), it.params.clone());
     let answered: HashSet<_> = exchanges.iter().filter(|it| it.response.is_some()).map(key).collect();
     let is_kept =
@@ -104,7 +106,7 @@ fn answered(exchanges: Vec<Exchange>) -> Vec<Exchange> {
 
 /// Removes handshakes and lists that only repeat the previous response to the same request: the last response is
 /// replayed as often as it is requested.
-fn without_repetition(exchanges: Vec<Exchange>) -> Vec<Exchange> {
+fn drop_repetitions(exchanges: Vec<Exchange>) -> Vec<Exchange> {
     // From the end: of a run of equal responses the first one is kept; `None` marks the end of a run.
     let mut runs: HashMap<(&MethodName, Option<&RawJson>), Option<usize>> = HashMap::new();
     let mut dropped = HashSet::new();
@@ -127,6 +129,7 @@ fn without_repetition(exchanges: Vec<Exchange>) -> Vec<Exchange> {
     exchanges.into_iter().filter(|_| at.next().is_some_and(|it| !dropped.contains(&it))).collect()
 }
 
+/// Whether a request may be repeated: a handshake, a ping, a list or a stream.
 fn is_repeatable(method: &MethodName) -> bool {
     let is_known = |it: Method| it.is_handshake() || matches!(it, Method::Ping | Method::Listen);
     method.as_known().is_some_and(is_known) || method.is_list()
@@ -141,7 +144,7 @@ fn is_empty_stream(exchange: &Exchange) -> bool {
 mod tests {
     use super::*;
 
-    /// Exchanges as `method response`, or `method -` without a response, and those that are kept.
+    /// Checks which exchanges are kept. They are written as `method response`, or `method -` without a response.
     #[track_caller]
     fn check(exchanges: &str, want: &str) {
         let exchange = |it: &str| {
@@ -155,7 +158,7 @@ mod tests {
                 after_response: Vec::new(),
             }
         };
-        let retained = without_repetition(answered(exchanges.split('|').map(exchange).collect()));
+        let retained = drop_repetitions(drop_unanswered(exchanges.split('|').map(exchange).collect()));
         let describe = |it: &Exchange| match &it.response {
             Some(Ok(result)) => format!("{} {}", it.method, result.as_str()),
             None => format!("{} -", it.method),

@@ -79,8 +79,8 @@ impl Recording {
 }
 
 /// Whether requests of this method are matched by method only: their parameters only describe the client, or are empty.
-pub(crate) fn is_found_by_method(method: &MethodName) -> bool {
-    let is_found =
+pub(crate) fn is_matched_by_method(method: &MethodName) -> bool {
+    let is_matched =
         |it: Method| it.is_handshake() || matches!(it, Method::Ping | Method::SetLevel | Method::Listen);
-    method.as_known().is_some_and(is_found)
+    method.as_known().is_some_and(is_matched)
 }

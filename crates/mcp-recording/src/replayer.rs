@@ -8,14 +8,16 @@ use mcp_host_model::{Method, MethodName, RawJson, RpcError, code};
 use serde_json::value::RawValue;
 
 use crate::canonical;
-use crate::message::{self, Message, PROGRESS_TOKEN, SUBSCRIPTION};
-use crate::recording::{Exchange, ServerMessage, ServerMessageKind, ServerRecording, is_found_by_method};
+use crate::message::{self, PROGRESS_TOKEN, RpcMessage, SUBSCRIPTION};
+use crate::recording::{Exchange, ServerMessage, ServerMessageKind, ServerRecording, is_matched_by_method};
 use mcp_host_transport::internal::frame;
 
-/// Maximum number of requests that wait for a client response, or are open, at once.
-const MAX_OPEN: usize = 1024;
+/// Maximum number of exchanges that wait for a client's response.
+const MAX_WAITING: usize = 1024;
+
 /// The replacement of a secret.
 const REDACTED: &str = "***";
+
 /// Maximum length in bytes of a request in an error message.
 const MAX_SHOWN_BYTES: usize = 200;
 
@@ -23,7 +25,7 @@ const MAX_SHOWN_BYTES: usize = 200;
 #[derive(Debug)]
 pub struct Replayer {
     recording: Arc<ServerRecording>,
-    /// The exchanges of each request.
+    /// The indexes of the exchanges of each request, in order.
     exchanges_by_request: HashMap<RequestKey, Vec<usize>>,
     /// How often each request was received.
     counts: HashMap<RequestKey, usize>,
@@ -47,15 +49,19 @@ pub struct ReplayedMessage {
     pub is_response: bool,
 }
 
+/// What identifies a request: its method and its canonical parameters.
 type RequestKey = (MethodName, String);
 
 /// An exchange in progress.
 #[derive(Debug)]
 struct ActiveExchange {
+    /// The index of the exchange.
     at: usize,
     /// The number of messages already sent.
     sent: usize,
+    /// The JSON text of the id of the client's request.
     id: String,
+    /// The JSON text of the progress token of the client's request.
     token: Option<String>,
 }
 
@@ -84,23 +90,26 @@ impl Replayer {
         let mut res = Vec::new();
         for it in message::parse_frame(frame) {
             match it {
-                Message::Request { id, method, params } => self.handle_request(id, &method, params, &mut res),
-                Message::Response { id, content: _ } => {
-                    if let Some(exchange_state) = self.waiting.remove(id.get()) {
-                        self.continue_exchange(exchange_state, &mut res);
+                RpcMessage::Request { id, method, params } => {
+                    self.handle_request(id, &method, params, &mut res)
+                }
+                RpcMessage::Response { id, content: _ } => {
+                    if let Some(active) = self.waiting.remove(id.get()) {
+                        self.continue_exchange(active, &mut res);
                     }
                 }
-                Message::Notification { method, params } if method == Method::Cancelled => {
-                    let id = message::member(params, "requestId").map(RawValue::get);
+                RpcMessage::Notification { method, params } if method == Method::Cancelled => {
+                    let id = message::param(params, "requestId").map(RawValue::get);
                     self.waiting.retain(|_, it| Some(it.id.as_str()) != id);
                     self.stream = self.stream.take().filter(|it| Some(it.as_str()) != id);
                 }
-                Message::Notification { .. } => {}
+                RpcMessage::Notification { .. } => {}
             }
         }
         res
     }
 
+    /// Starts the next recorded exchange of a request.
     fn handle_request(
         &mut self,
         id: &RawValue,
@@ -110,8 +119,8 @@ impl Replayer {
     ) {
         let id = id.get().to_owned();
         let request = request_key(method, params);
-        let Some(key) = self.find(&request).cloned() else {
-            return output.push(response(&id, self.unknown_request_response(method, &request.1)));
+        let Some(key) = self.find_recorded(&request).cloned() else {
+            return output.push(response_message(&id, self.unknown_request_result(method, &request.1)));
         };
         let exchanges = &self.exchanges_by_request[&key];
         let count = self.counts.entry(key).or_default();
@@ -120,12 +129,12 @@ impl Replayer {
         if *method == Method::Listen {
             self.stream = Some(id.clone());
         }
-        let token = message::meta(params, PROGRESS_TOKEN).map(|it| it.get().to_owned());
+        let token = message::meta_member(params, PROGRESS_TOKEN).map(|it| it.get().to_owned());
         self.continue_exchange(ActiveExchange { at, sent: 0, id, token }, output);
     }
 
-    /// Finds the exchanges of a request: exactly, or with any value in place of a redacted secret.
-    fn find(&self, request: &RequestKey) -> Option<&RequestKey> {
+    /// Finds the key of a request in the recording: exactly, or with any value in place of a redacted secret.
+    fn find_recorded(&self, request: &RequestKey) -> Option<&RequestKey> {
         let matching_redacted = || {
             let matching = self
                 .exchanges_by_request
@@ -137,24 +146,24 @@ impl Replayer {
     }
 
     /// Continues until the client must respond, or the exchange is complete.
-    fn continue_exchange(&mut self, mut exchange_state: ActiveExchange, output: &mut Vec<ReplayedMessage>) {
+    fn continue_exchange(&mut self, mut active: ActiveExchange, output: &mut Vec<ReplayedMessage>) {
         let recording = Arc::clone(&self.recording);
-        let exchange = &recording.exchanges[exchange_state.at];
-        while let Some(message) = exchange.before_response.get(exchange_state.sent) {
-            exchange_state.sent += 1;
+        let exchange = &recording.exchanges[active.at];
+        while let Some(message) = exchange.before_response.get(active.sent) {
+            active.sent += 1;
             if message.kind == ServerMessageKind::Notification {
-                output.extend(self.replayed_notification(message, Some(&exchange_state)));
+                output.extend(self.replayed_notification(message, Some(&active)));
                 continue;
             }
             self.server_request_count += 1;
             let id = frame::json_string(&format!("replay-{}", self.server_request_count));
             output.push(ReplayedMessage {
-                request_id: Some(exchange_state.id.clone()),
-                message: request(&id, &message.method, message.params.as_ref()),
+                request_id: Some(active.id.clone()),
+                message: request_message(&id, &message.method, message.params.as_ref()),
                 is_response: false,
             });
-            if self.waiting.len() < MAX_OPEN {
-                self.waiting.insert(id, exchange_state);
+            if self.waiting.len() < MAX_WAITING {
+                self.waiting.insert(id, active);
             }
             return;
         }
@@ -163,7 +172,7 @@ impl Replayer {
             Some(Err(it)) => format!("\"error\":{}", it.as_str()),
             None => return,
         };
-        output.push(response(&exchange_state.id, result));
+        output.push(response_message(&active.id, result));
         output.extend(exchange.after_response.iter().filter_map(|it| self.replayed_notification(it, None)));
     }
 
@@ -171,15 +180,15 @@ impl Replayer {
     fn replayed_notification(
         &self,
         ServerMessage { kind: _, method, params }: &ServerMessage,
-        exchange_state: Option<&ActiveExchange>,
+        active: Option<&ActiveExchange>,
     ) -> Option<ReplayedMessage> {
         let raw = params.as_ref().and_then(|it| it.read::<&RawValue>().ok());
-        let mut request_id = exchange_state.map(|it| it.id.clone());
+        let mut request_id = active.map(|it| it.id.clone());
         let mut text = params.as_ref().map(|it| it.as_str().to_owned());
         if let Some(raw) = raw {
-            if message::member(Some(raw), PROGRESS_TOKEN).is_some() {
-                text = message::replace_member(raw, &[PROGRESS_TOKEN], exchange_state?.token.as_deref()?);
-            } else if message::meta(Some(raw), SUBSCRIPTION).is_some() {
+            if message::param(Some(raw), PROGRESS_TOKEN).is_some() {
+                text = message::replace_member(raw, &[PROGRESS_TOKEN], active?.token.as_deref()?);
+            } else if message::meta_member(Some(raw), SUBSCRIPTION).is_some() {
                 let stream = self.stream.clone()?;
                 text = message::replace_member(raw, &["_meta", SUBSCRIPTION], &stream);
                 request_id = Some(stream);
@@ -191,8 +200,8 @@ impl Replayer {
         Some(ReplayedMessage { request_id, message: message.into(), is_response: false })
     }
 
-    /// The response to a request that is not in the recording.
-    fn unknown_request_response(&self, method: &MethodName, params: &str) -> String {
+    /// The member `error` of the response to a request that is not in the recording; `result` for a ping.
+    fn unknown_request_result(&self, method: &MethodName, params: &str) -> String {
         if *method == Method::Ping {
             return "\"result\":{}".to_owned();
         }
@@ -201,7 +210,7 @@ impl Replayer {
         let nearest = same_method.map(text).max_by_key(|it| similarity(it, params));
         let request_text = shorten(&format!("{method} {params}"));
         let request_text = request_text.trim_end();
-        let (number, message) = match nearest {
+        let (code, message) = match nearest {
             Some(it) => {
                 let nearest_text = shorten(&format!("{method} {it}"));
                 let message = format!(
@@ -224,7 +233,7 @@ impl Replayer {
                 (code::METHOD_NOT_FOUND, message)
             }
         };
-        let error = RpcError::new(number, message);
+        let error = RpcError::new(code, message);
         format!("\"error\":{}", RawJson::from_value(&error).expect("an error is JSON").as_str())
     }
 }
@@ -252,10 +261,11 @@ fn similarity(one: &str, other: &str) -> usize {
 }
 
 fn request_key(method: &MethodName, params: Option<&RawValue>) -> RequestKey {
-    let params = if is_found_by_method(method) { String::new() } else { canonical::params(params) };
+    let params = if is_matched_by_method(method) { String::new() } else { canonical::params(params) };
     (method.clone(), params)
 }
 
+/// Truncates text for an error message.
 fn shorten(text: &str) -> String {
     if text.len() <= MAX_SHOWN_BYTES {
         return text.to_owned();
@@ -264,12 +274,13 @@ fn shorten(text: &str) -> String {
     format!("{}\u{2026}", &text[..cut])
 }
 
-fn response(id: &str, result: String) -> ReplayedMessage {
+/// The response with this member `result` or `error`.
+fn response_message(id: &str, result: String) -> ReplayedMessage {
     let message = format!(r#"{{"jsonrpc":"2.0","id":{id},{result}}}"#);
     ReplayedMessage { request_id: Some(id.to_owned()), message: message.into(), is_response: true }
 }
 
-fn request(id: &str, method: &MethodName, params: Option<&RawJson>) -> Bytes {
+fn request_message(id: &str, method: &MethodName, params: Option<&RawJson>) -> Bytes {
     let params = params.map(|it| format!(",\"params\":{}", it.as_str())).unwrap_or_default();
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{}{params}}}"#, frame::json_string(method.as_str()))
         .into()

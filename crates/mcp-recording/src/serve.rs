@@ -36,6 +36,7 @@ pub async fn serve(
     }
 }
 
+/// Writes the replayed messages for a line.
 async fn respond(
     replayer: &mut Replayer,
     line: &[u8],

@@ -20,8 +20,9 @@ use crate::recording::{Exchange, Recording, ServerMessage, ServerMessageKind, Se
 
 /// The format name in the header line.
 const FORMAT: &str = "mcp-recording";
+
 /// The version of the format.
-const VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 
 /// Why a text is not a recording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,11 +30,11 @@ const VERSION: u32 = 1;
 pub enum RecordingError {
     /// The header line is missing.
     #[error(
-        "this is not a recording: its first line is not {{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}"
+        "this is not a recording: its first line is not {{\"format\":\"{FORMAT}\",\"version\":{FORMAT_VERSION}}}"
     )]
     NotARecording,
     /// The format version is not supported.
-    #[error("the recording has format version {found}; this program supports only version {VERSION}")]
+    #[error("the recording has format version {found}; this program supports only version {FORMAT_VERSION}")]
     Version {
         /// The version of the recording.
         found: u32,
@@ -48,12 +49,14 @@ pub enum RecordingError {
     },
 }
 
+/// The first line.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct HeaderLine {
     format: String,
     version: u32,
 }
 
+/// The line that begins a server, as it is written.
 #[derive(Serialize)]
 struct ServerLine<'a> {
     server: &'a str,
@@ -77,7 +80,7 @@ struct LineJson<'a> {
     params: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "said", skip_serializing_if = "Vec::is_empty")]
     before_response: Vec<MessageJson<'a>>,
-    #[serde(borrow, default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(borrow, default, deserialize_with = "read_present", skip_serializing_if = "Option::is_none")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     error: Option<&'a RawValue>,
@@ -97,22 +100,22 @@ struct MessageJson<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// A result of `null` is a result.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+/// Reads a member that is present; `null` is a value.
+fn read_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 impl Recording {
     /// The recording as text.
     pub fn to_text(&self) -> String {
-        let mut res = line(&Header { format: FORMAT.to_owned(), version: VERSION });
+        let mut res = to_line(&HeaderLine { format: FORMAT.to_owned(), version: FORMAT_VERSION });
         for server_recording in &self.servers {
             let ServerRecording { server, version, exchanges } = &**server_recording;
             let (era, protocol) = (version.map(|it| it.era().as_str()), version.map(|it| it.as_str()));
-            res.push_str(&line(&ServerLine { server, era, protocol }));
+            res.push_str(&to_line(&ServerLine { server, era, protocol }));
             for exchange in exchanges {
                 let response = exchange.response.as_ref().map(Result::as_ref);
-                res.push_str(&line(&LineJson {
+                res.push_str(&to_line(&LineJson {
                     method: Some(Cow::Borrowed(exchange.method.as_str())),
                     params: exchange.params.as_ref().and_then(raw_value),
                     before_response: exchange.before_response.iter().map(message_json).collect(),
@@ -129,10 +132,10 @@ impl Recording {
     /// Reads a recording. Fails with the first line that is wrong.
     pub fn parse(text: &str) -> Result<Recording, RecordingError> {
         let mut lines = text.lines().enumerate().filter(|(_, it)| !it.trim().is_empty());
-        let header = lines.next().and_then(|(_, it)| serde_json::from_str::<Header>(it).ok());
+        let header = lines.next().and_then(|(_, it)| serde_json::from_str::<HeaderLine>(it).ok());
         match header {
-            Some(Header { format, version: VERSION }) if format == FORMAT => {}
-            Some(Header { format, version: found }) if format == FORMAT => {
+            Some(HeaderLine { format, version: FORMAT_VERSION }) if format == FORMAT => {}
+            Some(HeaderLine { format, version: found }) if format == FORMAT => {
                 return Err(RecordingError::Version { found });
             }
             Some(_) | None => return Err(RecordingError::NotARecording),
@@ -165,9 +168,9 @@ impl Recording {
                     server_recording.exchanges.push(Exchange {
                         method: MethodName::from(&*method),
                         params: line.params.map(RawJson::copy_of),
-                        before_response: messages_from(line.before_response).map_err(&line_error)?,
+                        before_response: parse_messages(line.before_response).map_err(&line_error)?,
                         response,
-                        after_response: messages_from(line.after_response).map_err(&line_error)?,
+                        after_response: parse_messages(line.after_response).map_err(&line_error)?,
                     });
                 }
                 (Some(_), Some(_)) | (None, None) => {
@@ -188,7 +191,7 @@ fn message_json(ServerMessage { kind, method, params }: &ServerMessage) -> Messa
     }
 }
 
-fn messages_from(messages: Vec<MessageJson<'_>>) -> Result<Vec<ServerMessage>, String> {
+fn parse_messages(messages: Vec<MessageJson<'_>>) -> Result<Vec<ServerMessage>, String> {
     let message = |MessageJson { notification, request, params }: MessageJson<'_>| {
         let (kind, method) = match (notification, request) {
             (Some(method), None) => (ServerMessageKind::Notification, method),
@@ -202,12 +205,13 @@ fn messages_from(messages: Vec<MessageJson<'_>>) -> Result<Vec<ServerMessage>, S
     messages.into_iter().map(message).collect()
 }
 
-/// The JSON text of a recorded value.
+/// A recorded value in the form that serde writes.
 fn raw_value(json: &RawJson) -> Option<&RawValue> {
     json.read().ok()
 }
 
-fn line(value: &impl Serialize) -> String {
+/// Serializes a value as a line.
+fn to_line(value: &impl Serialize) -> String {
     let mut res = serde_json::to_string(value).expect("the keys are strings");
     res.push('\n');
     res

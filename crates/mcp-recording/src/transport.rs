@@ -17,8 +17,8 @@ use mcp_host_transport::{
 };
 use mcp_host_transport::{Disconnect, DisconnectReason, RequestError};
 
-/// Maximum number of messages in a batch.
-const BATCH: usize = 64;
+/// Maximum number of queue entries that are taken at once.
+const MAX_BATCH_MESSAGES: usize = 64;
 
 impl Recorder {
     /// Wraps `dial`; its connections are recorded under this server's name. `secrets` are redacted everywhere; pass
@@ -36,7 +36,7 @@ pub(crate) struct RecordingDial {
 
 impl Dial for RecordingDial {
     fn dial(&self) -> Box<dyn Transport> {
-        Box::new(RecordedTransport { transport: self.dial.dial(), log: self.recorder.start() })
+        Box::new(RecordingTransport { transport: self.dial.dial(), log: self.recorder.start() })
     }
 
     fn label(&self) -> String {
@@ -61,30 +61,31 @@ impl Dial for RecordingDial {
     }
 }
 
-struct RecordedTransport {
+/// Records the messages of another transport.
+struct RecordingTransport {
     transport: Box<dyn Transport>,
     log: Arc<Mutex<ConnectionLog>>,
 }
 
 #[async_trait]
-impl Transport for RecordedTransport {
+impl Transport for RecordingTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
-        let RecordedTransport { transport, log } = *self;
-        let Link { outbound: mut out, inbound: sink, shutdown: stop, .. } = link;
+        let RecordingTransport { transport, log } = *self;
+        let Link { mut outbound, inbound: sink, shutdown, .. } = link;
         let (sender, queue) = OutboundQueue::new();
         let sink = Arc::new(RecordingSink { sink, log: Arc::clone(&log) });
-        let running = transport.run(Link::new(queue, sink, stop));
+        let running = transport.run(Link::new(queue, sink, shutdown));
         let forwarding = async {
-            let mut batch = Vec::with_capacity(BATCH);
-            while out.next_many(&mut batch, BATCH).await > 0 {
-                for it in batch.drain(..) {
-                    if let Outbound::Send(message) = &it {
+            let mut batch = Vec::with_capacity(MAX_BATCH_MESSAGES);
+            while outbound.next_many(&mut batch, MAX_BATCH_MESSAGES).await > 0 {
+                for entry in batch.drain(..) {
+                    if let Outbound::Send(message) = &entry {
                         log.lock().record_client_frame(&message.body);
                     }
-                    sender.send(it);
+                    sender.send(entry);
                 }
             }
-            // The engine has ended; the closed queue shows it to the transport.
+            // The engine has ended: closing its queue ends the transport.
             drop(sender);
             std::future::pending::<()>().await;
         };
@@ -142,6 +143,7 @@ impl ServerRecording {
     }
 }
 
+/// Dials connections that replay a recording.
 struct ReplayDial(Arc<ServerRecording>);
 
 impl Dial for ReplayDial {
@@ -163,18 +165,19 @@ impl Dial for ReplayDial {
     }
 }
 
+/// Replays a recording to one connection.
 struct ReplayTransport(Replayer);
 
 #[async_trait]
 impl Transport for ReplayTransport {
     async fn run(mut self: Box<Self>, link: Link) -> Disconnect {
-        let Link { outbound: mut out, inbound: sink, shutdown: mut stop, .. } = link;
+        let Link { mut outbound, inbound: sink, mut shutdown, .. } = link;
         loop {
-            let out = tokio::select! {
-                out = out.next() => out,
-                _ = stop.requested() => return Disconnect::new(DisconnectReason::Stopped),
+            let entry = tokio::select! {
+                entry = outbound.next() => entry,
+                _ = shutdown.requested() => return Disconnect::new(DisconnectReason::Stopped),
             };
-            let body = match out {
+            let body = match entry {
                 Some(Outbound::Send(message)) => message.body,
                 Some(Outbound::Cancel { id: _, notice: Some(notice) }) => notice,
                 Some(Outbound::Cancel { id: _, notice: None }) => continue,

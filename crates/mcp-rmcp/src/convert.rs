@@ -16,6 +16,7 @@ pub struct ConvertError {
     reason: String,
 }
 
+/// Converts a value by its JSON. `what` names it in the error.
 fn through_json<T: DeserializeOwned>(what: &'static str, value: &impl Serialize) -> Result<T, ConvertError> {
     let json =
         serde_json::to_string(value).map_err(|error| ConvertError { what, reason: error.to_string() })?;
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn content(json: &str, expected: Option<&str>) {
+    fn check_content(json: &str, expected: Option<&str>) {
         let content = serde_json::from_str::<Box<serde_json::value::RawValue>>(json).unwrap();
         let content = Content::read(&content);
         let converted = content_to_rmcp(&content);
@@ -143,13 +144,13 @@ mod tests {
             r#"{"type":"resource","resource":{"uri":"a://b","mimeType":"text/plain","text":"hi"}}"#,
             r#"{"type":"resource","resource":{"uri":"a://b","blob":"AAE="}}"#,
         ] {
-            content(same, Some(same));
+            check_content(same, Some(same));
         }
-        content(
+        check_content(
             r#"{"type":"resource_link","uri":"file:///x","name":"x"}"#,
             Some(r#"{"type":"resource_link","uri":"file:///x","name":"file:///x"}"#),
         );
-        content(r#"{"type":"hologram"}"#, None);
+        check_content(r#"{"type":"hologram"}"#, None);
     }
 
     #[test]

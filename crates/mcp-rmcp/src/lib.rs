@@ -52,7 +52,7 @@ use request_tracker::{Action, RequestTracker};
 /// Maximum number of server messages queued for the SDK; further notifications are dropped and requests refused.
 const MAX_QUEUED_MESSAGES: usize = 1024;
 
-/// Maximum total size of these messages.
+/// Maximum total size in bytes of the messages queued for the SDK.
 const MAX_QUEUED_MESSAGE_BYTES: usize = 64 << 20;
 
 /// Maximum number of bytes queued for the server.
@@ -117,23 +117,26 @@ enum SdkInput {
 /// The bridge between a transport and the SDK.
 struct Bridge {
     tracker: Mutex<RequestTracker>,
-    out: OutboundSender,
+    outbound: OutboundSender,
     sdk_input: mpsc::UnboundedSender<SdkInput>,
+    /// Number of server requests and notifications that are queued for the SDK.
     queued_messages: AtomicUsize,
+    /// Their total size.
     queued_bytes: AtomicUsize,
+    /// Notified when the SDK sends a message.
     first_request: Notify,
 }
 
 impl RmcpTransport {
     /// Starts a connection. Requires a Tokio runtime with time and I/O.
     pub fn new(dial: &dyn Dial, options: RmcpOptions) -> RmcpTransport {
-        let (out, queue) = OutboundQueue::new();
+        let (outbound, queue) = OutboundQueue::new();
         let (sdk_input, received) = mpsc::unbounded_channel();
         let (stop, stopped) = ShutdownSignal::new();
         let (end_sender, disconnect) = watch::channel(None);
         let bridge = Arc::new(Bridge {
             tracker: Mutex::default(),
-            out,
+            outbound,
             sdk_input,
             queued_messages: AtomicUsize::new(0),
             queued_bytes: AtomicUsize::new(0),
@@ -146,10 +149,10 @@ impl RmcpTransport {
         let stop_sender = stop.clone();
         let task = tokio::spawn(async move {
             let mut running = std::pin::pin!(transport.run(link));
-            let late = driver.bridge.handshake_timeout(handshake);
+            let timed_out = driver.bridge.handshake_timeout(handshake);
             let disconnect = tokio::select! {
                 disconnect = &mut running => disconnect,
-                () = late => {
+                () = timed_out => {
                     stop_sender.request(Instant::now() + grace - force_time(grace));
                     let stopped = Disconnect::new(DisconnectReason::Stopped);
                     tokio::time::timeout(grace, &mut running).await.unwrap_or(stopped)
@@ -180,11 +183,11 @@ impl rmcp::transport::Transport<RoleClient> for RmcpTransport {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), RmcpError>> + Send + 'static {
-        let sent = match self.disconnect.borrow().as_ref() {
+        let queued = match self.disconnect.borrow().as_ref() {
             Some(disconnect) => Err(RmcpError::Closed(Arc::clone(disconnect))),
             None => self.bridge.send(&item),
         };
-        std::future::ready(sent)
+        std::future::ready(queued)
     }
 
     /// Returns the next message for the SDK. Cancel-safe.
@@ -192,7 +195,7 @@ impl rmcp::transport::Transport<RoleClient> for RmcpTransport {
         loop {
             let message = match self.received.recv().await? {
                 SdkInput::Frame(frame) => self.bridge.parse(&frame),
-                SdkInput::Failure(id, error) => Some(failure(id, &error)),
+                SdkInput::Failure(id, error) => Some(error_message(id, &error)),
                 SdkInput::Closed => return None,
             };
             if message.is_some() {
@@ -224,12 +227,11 @@ impl Bridge {
         tokio::time::sleep(after).await;
         let actions = {
             let mut tracker = self.tracker.lock();
-            match tracker.answered() {
-                true => None,
-                false => {
-                    let message = format!("the server did not answer within {} s", after.as_secs_f64());
-                    Some(tracker.fail_all(&RpcError::new(code::INTERNAL_ERROR, message)))
-                }
+            if tracker.has_response() {
+                None
+            } else {
+                let message = format!("the server did not answer within {} s", after.as_secs_f64());
+                Some(tracker.fail_all(&RpcError::new(code::INTERNAL_ERROR, message)))
             }
         };
         match actions {
@@ -238,8 +240,9 @@ impl Bridge {
         }
     }
 
+    /// Queues a message of the SDK for the server.
     fn send(&self, item: &TxJsonRpcMessage<RoleClient>) -> Result<(), RmcpError> {
-        if self.out.queued_bytes() > MAX_OUTBOUND_BYTES {
+        if self.outbound.queued_bytes() > MAX_OUTBOUND_BYTES {
             return Err(RmcpError::QueueFull);
         }
         let body = serde_json::to_vec(item).map_err(|error| RmcpError::InvalidMessage(error.to_string()))?;
@@ -260,7 +263,7 @@ impl Bridge {
     /// Performs one action; returns the class of the frame that caused it.
     fn perform_action(&self, action: Action) -> MessageClass {
         match action {
-            Action::Send(out) => self.out.send(out),
+            Action::Send(out) => self.outbound.send(out),
             Action::Frame(frame) => return self.pass_to_sdk(frame),
             Action::Fail(id, error) => {
                 let _ = self.sdk_input.send(SdkInput::Failure(id, error));
@@ -273,12 +276,12 @@ impl Bridge {
     /// are bounded here.
     fn pass_to_sdk(&self, frame: Bytes) -> MessageClass {
         let class = match scan(&frame) {
-            ScannedFrame::Request { id, .. } if !self.reserve(frame.len()) => {
+            ScannedFrame::Request { id, .. } if !self.try_reserve(frame.len()) => {
                 let error = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
                 self.refuse(&frame[id], error);
                 return MessageClass::Unsolicited(1);
             }
-            ScannedFrame::Notification { .. } if !self.reserve(frame.len()) => {
+            ScannedFrame::Notification { .. } if !self.try_reserve(frame.len()) => {
                 tracing::debug!("a notification was dropped: too many wait");
                 return MessageClass::Unsolicited(1);
             }
@@ -291,7 +294,8 @@ impl Bridge {
         class
     }
 
-    fn reserve(&self, bytes: usize) -> bool {
+    /// Counts a message that is queued for the SDK. Returns false if it does not fit.
+    fn try_reserve(&self, bytes: usize) -> bool {
         let messages = self.queued_messages.fetch_add(1, Ordering::Relaxed);
         let queued = self.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
         if messages < MAX_QUEUED_MESSAGES && queued + bytes <= MAX_QUEUED_MESSAGE_BYTES {
@@ -301,6 +305,7 @@ impl Bridge {
         false
     }
 
+    /// Releases what [`Bridge::try_reserve`] has counted.
     fn release(&self, bytes: usize) {
         self.queued_messages.fetch_sub(1, Ordering::Relaxed);
         self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
@@ -333,7 +338,7 @@ impl Bridge {
                     let message = format!("the server's response is invalid: {error}");
                     RpcError::new(code::INTERNAL_ERROR, message)
                 };
-                Some(failure(id, &read.unwrap_or_else(unreadable)))
+                Some(error_message(id, &read.unwrap_or_else(unreadable)))
             }
             ScannedFrame::Request { id, .. } => {
                 let error = RpcError::new(code::INVALID_REQUEST, "the request cannot be read");
@@ -351,7 +356,8 @@ impl Bridge {
     }
 }
 
-fn failure(id: RequestId, error: &RpcError) -> RxJsonRpcMessage<RoleClient> {
+/// The error response to a request of the SDK.
+fn error_message(id: RequestId, error: &RpcError) -> RxJsonRpcMessage<RoleClient> {
     let id = i64::try_from(id).map(SdkId::Number).ok();
     JsonRpcMessage::Error(JsonRpcError::new(id, error_to_rmcp(error)))
 }
@@ -391,11 +397,12 @@ struct Driver {
 }
 
 impl Driver {
+    /// Fails the pending requests and reports the end. Only the first call has an effect.
     fn finish(&self, disconnect: Disconnect) {
         if self.end_sender.borrow().is_some() {
             return;
         }
-        let actions = self.bridge.tracker.lock().ended(&disconnect);
+        let actions = self.bridge.tracker.lock().handle_disconnect(&disconnect);
         self.bridge.perform(actions);
         self.end_sender.send_replace(Some(Arc::new(disconnect)));
         let _ = self.bridge.sdk_input.send(SdkInput::Closed);

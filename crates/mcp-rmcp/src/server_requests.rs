@@ -23,9 +23,11 @@ const MAX_ID_BYTES: usize = 1024;
 #[derive(Default)]
 pub(crate) struct OpenServerRequests {
     open: HashMap<String, OpenRequest>,
+    /// Number of ids that were replaced for the SDK.
     replaced_ids: u64,
 }
 
+/// A server request that the SDK is working on.
 struct OpenRequest {
     epoch: Epoch,
     /// The id's JSON text as the server wrote it.
@@ -38,7 +40,7 @@ pub(crate) enum RequestRefusal {
     /// Too many requests are in progress.
     TooMany,
     /// The id is too long.
-    Id,
+    LongId,
 }
 
 /// The SDK's response as sent to the server.
@@ -57,7 +59,7 @@ impl OpenServerRequests {
     ) -> Result<Bytes, RequestRefusal> {
         let text = &frame[id.clone()];
         if text.len() > MAX_ID_BYTES {
-            return Err(RequestRefusal::Id);
+            return Err(RequestRefusal::LongId);
         }
         if self.open.len() >= MAX_OPEN {
             return Err(RequestRefusal::TooMany);
@@ -73,22 +75,23 @@ impl OpenServerRequests {
         Ok(frame_for_sdk)
     }
 
-    /// The server cancels its request. Returns the notification for the SDK if the request is in progress.
+    /// Removes a request that the server cancels. Returns the notification for the SDK if the request is in progress.
     pub(crate) fn cancel(&mut self, epoch: Epoch, frame: &[u8]) -> Option<Bytes> {
         let CancelNotification { params } = serde_json::from_slice(frame).ok()?;
         let cancelled_id = params.request_id.get().as_bytes();
-        let same = |it: &OpenRequest| {
+        let is_cancelled = |it: &OpenRequest| {
             it.epoch == epoch && (*it.id == *cancelled_id || sdk_id(&it.id) == sdk_id(cancelled_id))
         };
         let id_for_sdk =
-            self.open.iter().find(|(_, it)| same(it)).map(|(id_for_sdk, _)| id_for_sdk.clone())?;
+            self.open.iter().find(|(_, it)| is_cancelled(it)).map(|(id_for_sdk, _)| id_for_sdk.clone())?;
         self.open.remove(&id_for_sdk);
         let reason = serde_json::to_string(&params.reason.unwrap_or_default()).expect("a string is JSON");
         let params = format!(r#""requestId":{id_for_sdk},"reason":{reason}"#);
         Some(frame::notification(Method::Cancelled.as_str(), &params, ""))
     }
 
-    /// The SDK's response under this id. `None` if no such request is in progress.
+    /// Removes the request that the SDK responds to, and restores its id in the response. `None` if no such request is
+    /// in progress.
     pub(crate) fn take_response(&mut self, id: &RawValue, body: &Bytes) -> Option<ServerResponse> {
         let request = self.open.remove(&sdk_id(id.get().as_bytes())?)?;
         let text = id.get();
@@ -102,6 +105,7 @@ impl OpenServerRequests {
         Some(ServerResponse { epoch: request.epoch, body: [before, &request.id, after].concat().into() })
     }
 
+    /// An id that no open request has.
     fn unused_id(&mut self) -> String {
         loop {
             self.replaced_ids += 1;
@@ -217,7 +221,7 @@ mod tests {
     fn number_of_requests_is_bounded() {
         let requests = &mut OpenServerRequests::default();
         let long = format!("\"{}\"", "x".repeat(MAX_ID_BYTES));
-        assert_eq!(enter(requests, 0, &long), Err(RequestRefusal::Id));
+        assert_eq!(enter(requests, 0, &long), Err(RequestRefusal::LongId));
         for id in 0..MAX_OPEN {
             enter(requests, 0, &id.to_string()).unwrap();
         }

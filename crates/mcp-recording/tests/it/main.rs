@@ -1,4 +1,4 @@
-//! Recording and replaying sessions: against the demo server, and between real processes.
+//! Recording and replaying sessions: against the demo server, and proxy real processes.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
@@ -37,15 +37,15 @@ impl Elicitation for User {
     }
 }
 
-/// What a session brought, as far as it should be the same again.
+/// The results of a session that its replay must repeat.
 #[derive(Debug, Default, PartialEq)]
-struct Seen {
+struct SessionOutcome {
     tools: Vec<Vec<String>>,
     results: Vec<Result<ToolResult, String>>,
     progress: Vec<String>,
 }
 
-/// Calls this does, whatever they do.
+/// The calls of a session: tool and arguments.
 const CALLS: [(&str, &str); 8] = [
     ("echo", r#"{"text":"hello"}"#),
     ("echo", r#"{"text":"again"}"#),
@@ -67,39 +67,40 @@ fn options(eras: Eras) -> SessionOptions {
     options
 }
 
-async fn see(dial: Arc<dyn Dial>, eras: Eras) -> Seen {
+/// Runs a session with all calls and a change of the tools.
+async fn use_session(dial: Arc<dyn Dial>, eras: Eras) -> SessionOutcome {
     let session = Session::connect(dial, options(eras)).await.unwrap();
-    let mut seen = Seen::default();
+    let mut outcome = SessionOutcome::default();
     let names = async || -> Vec<String> {
         let listing = session.list_tools().await.unwrap();
         listing.items.iter().map(|item| item.name.to_string()).collect()
     };
-    seen.tools.push(names().await);
+    outcome.tools.push(names().await);
     for (tool, arguments) in CALLS {
         let progress = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&progress);
+        let received = Arc::clone(&progress);
         let on_progress: OnProgress =
-            Arc::new(move |it| heard.lock().unwrap().push(format!("{tool} {}", it.progress)));
+            Arc::new(move |it| received.lock().unwrap().push(format!("{tool} {}", it.progress)));
         let mut options = CallOptions::default();
         options.context.progress = Some(on_progress);
         let arguments = RawJson::parse(arguments.into()).unwrap();
         let result = session.call_tool(tool, &arguments, options).await;
-        seen.results.push(result.map(|it| it.value).map_err(|error| error.to_string()));
-        seen.progress.extend(progress.lock().unwrap().drain(..));
+        outcome.results.push(result.map(|it| it.value).map_err(|error| error.to_string()));
+        outcome.progress.extend(progress.lock().unwrap().drain(..));
     }
     let arguments = RawJson::parse(r#"{"name":"extra"}"#.into()).unwrap();
     let mut changes = session.list_changes();
     let before = changes.borrow_and_update().tools;
     session.call_tool("change_tools", &arguments, CallOptions::default()).await.unwrap();
-    // The demo server announces it to everybody who listens; a legacy session over HTTP may hear it a moment later.
+    // In a legacy session over HTTP, the notification may arrive after the response.
     let _ = changes.wait_for(|it| it.tools != before).await;
-    seen.tools.push(names().await);
+    outcome.tools.push(names().await);
     session.close(std::time::Duration::from_secs(2)).await;
-    seen
+    outcome
 }
 
-/// The demo server over HTTP, at the URL that `url` gives, for as long as the future runs.
-async fn demo(url: impl Fn(&HttpServer) -> Endpoint) -> (Endpoint, tokio::task::JoinHandle<()>) {
+/// Starts the demo server. Returns the endpoint that `url` selects, and the task of the server.
+async fn start_demo(url: impl Fn(&HttpServer) -> Endpoint) -> (Endpoint, tokio::task::JoinHandle<()>) {
     let server = HttpServer::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let endpoint = url(&server);
     let serving = tokio::spawn(async move {
@@ -108,19 +109,20 @@ async fn demo(url: impl Fn(&HttpServer) -> Endpoint) -> (Endpoint, tokio::task::
     (endpoint, serving)
 }
 
+/// Checks that a replay of a recorded session has the same results.
 async fn check(endpoint: Endpoint, eras: Eras, era: Era) {
     let recorder = Recorder::default();
     let dial = dialer(&endpoint, &DialOptions::default()).unwrap();
-    let real = see(recorder.wrap("demo", dial, &endpoint_secrets(&endpoint)), eras).await;
+    let real = use_session(recorder.wrap("demo", dial, &endpoint_secrets(&endpoint)), eras).await;
     assert_eq!(real.progress, ["sleep 1", "sleep 2"]);
     let text = recorder.recording().to_text();
     let recording = Recording::parse(&text).unwrap();
     assert_eq!(recording.to_text(), text);
-    let tape = recording.server("demo").unwrap();
-    assert_eq!(tape.version.map(|server| server.era()), Some(era), "{text}");
-    // Twice: each connection plays from the beginning.
+    let recording_text = recording.server("demo").unwrap();
+    assert_eq!(recording_text.version.map(|server| server.era()), Some(era), "{text}");
+    // Twice, because each connection starts at the beginning of the recording.
     for _ in 0..2 {
-        assert_eq!(see(tape.dialer(), eras).await, real, "{text}");
+        assert_eq!(use_session(recording_text.dialer(), eras).await, real, "{text}");
     }
 }
 
@@ -130,14 +132,14 @@ fn http(server: &HttpServer) -> Endpoint {
 
 #[tokio::test]
 async fn session_replays_identically_in_both_eras_and_over_all_transports() {
-    let wires: [fn(&HttpServer) -> Endpoint; 3] = [
+    let endpoints: [fn(&HttpServer) -> Endpoint; 3] = [
         http,
         |it| Endpoint::Sse(UrlEndpoint::new(it.sse_url().parse().unwrap())),
         |it| Endpoint::WebSocket(UrlEndpoint::new(it.websocket_url().parse().unwrap())),
     ];
-    for wire in wires {
+    for endpoint_of in endpoints {
         for (eras, era) in [(Eras::Modern, Era::Modern), (Eras::Legacy, Era::Legacy)] {
-            let (endpoint, serving) = demo(wire).await;
+            let (endpoint, serving) = start_demo(endpoint_of).await;
             if era == Era::Modern && matches!(endpoint, Endpoint::Sse(_)) {
                 continue;
             }
@@ -152,7 +154,7 @@ async fn session_replays_identically_in_both_eras_and_over_all_transports() {
 async fn recording_has_no_times_and_no_ids() {
     let mut texts = Vec::new();
     for before in [0, 3] {
-        let (endpoint, serving) = demo(http).await;
+        let (endpoint, serving) = start_demo(http).await;
         let recorder = Recorder::default();
         let dial = dialer(&endpoint, &DialOptions::default()).unwrap();
         let session =
@@ -173,26 +175,26 @@ async fn recording_has_no_times_and_no_ids() {
     assert_eq!(texts[0], texts[1]);
 }
 
-fn tape(lines: &[Value]) -> String {
+fn recording_text(lines: &[Value]) -> String {
     let head = [json!({"format": "mcp-recording", "version": 1}), json!({"server": "s"})];
     head.iter().chain(lines).map(|it| format!("{it}\n")).collect()
 }
 
-fn player(lines: &[Value]) -> Replayer {
-    Replayer::new(Arc::clone(&Recording::parse(&tape(lines)).unwrap().servers()[0]))
+fn replayer(lines: &[Value]) -> Replayer {
+    Replayer::new(Arc::clone(&Recording::parse(&recording_text(lines)).unwrap().servers()[0]))
 }
 
-/// What is said to each message, one after the other.
+/// Checks the messages that are replayed for each message of a client.
 #[track_caller]
-fn check_play(lines: &[Value], messages: &[(Value, &[Value])]) {
-    let mut player = player(lines);
+fn check_replay(lines: &[Value], messages: &[(Value, &[Value])]) {
+    let mut replayer = replayer(lines);
     for (message, want) in messages {
-        let said: Vec<Value> = player
+        let replayed: Vec<Value> = replayer
             .receive(message.to_string().as_bytes())
             .iter()
             .map(|error| serde_json::from_slice(&error.message).unwrap())
             .collect();
-        assert_eq!(said, *want, "{message}");
+        assert_eq!(replayed, *want, "{message}");
     }
 }
 
@@ -214,7 +216,7 @@ fn equal_requests_get_recorded_responses_in_order() {
     ];
     let same = json!({"arguments": {"b": 2.0, "a": 1}, "name": "t", "_meta": {"progressToken": "x"}});
     let two = |id| json!({"jsonrpc": "2.0", "id": id, "error": {"code": 2, "message": "two"}});
-    check_play(
+    check_replay(
         &lines,
         &[
             (call(7, params), &[result(7, json!(1))]),
@@ -244,7 +246,7 @@ fn notifications_and_server_requests_are_replayed() {
     let log = message("notifications/message", json!({"level": "info", "data": "x"}));
     let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
     let with_token = json!({"name": "t", "_meta": {"progressToken": "mine"}});
-    check_play(
+    check_replay(
         &lines,
         &[
             (
@@ -277,7 +279,7 @@ fn unrecorded_request_lists_the_recorded_ones() {
         json!({"jsonrpc": "2.0", "id": id,
         "error": {"code": code, "message": message}})
     };
-    check_play(
+    check_replay(
         &lines,
         &[
             (
@@ -305,7 +307,7 @@ fn unrecorded_request_lists_the_recorded_ones() {
 
 #[tokio::test(start_paused = true)]
 async fn unanswered_call_stays_unanswered() {
-    let text = tape(&[
+    let text = recording_text(&[
         json!({"method": "initialize", "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
             "serverInfo": {"name": "s", "version": "1"}}}),
         json!({"method": "tools/call", "params": {"name": "t", "arguments": {}}}),
@@ -343,8 +345,8 @@ async fn hd_sc5_recording_contains_no_secret_of_a_server() {
     assert!(text.contains(r#""params":{"arguments":{"key":"***","other":"***"},"name":"t"}"#), "{text}");
 }
 
-/// A server that answers with what it was given, in its own way of writing.
-const ODD: &str = r#"
+/// A server that returns an environment variable, with unusual whitespace and other output.
+const UNUSUAL_SERVER: &str = r#"
 printf 'starting up\r\n\n'
 while read -r line; do
   id=${line#*\"id\":}; id=${id%%,*}
@@ -354,11 +356,11 @@ printf 'half a line'
 "#;
 
 #[tokio::test]
-async fn bytes_pass_between_as_they_are() {
+async fn proxy_passes_bytes_unchanged() {
     let recorder = Recorder::default();
-    let between = {
+    let proxy = {
         let mut proxy = RecordingProxy::new("odd", "env");
-        proxy.arguments = ["SECRET=between-and-1", "sh", "-c", ODD].map(Secret::from).into();
+        proxy.arguments = ["SECRET=proxied-secret-1", "sh", "-c", UNUSUAL_SERVER].map(Secret::from).into();
         proxy
     };
     let (mut client, ours) = tokio::io::duplex(1 << 16);
@@ -380,12 +382,12 @@ async fn bytes_pass_between_as_they_are() {
         lines.read_to_string(&mut text).await.unwrap();
         text
     };
-    let run = between.run(&recorder, reader, writer, std::future::pending());
-    let (status, heard) = tokio::join!(run, client);
+    let run = proxy.run(&recorder, reader, writer, std::future::pending());
+    let (status, received) = tokio::join!(run, client);
     assert!(status.unwrap().success());
     assert_eq!(
-        heard,
-        "starting up\r\n\n  { \"result\" : {\"content\":[{\"text\":\"between-and-1\",\"type\":\"text\"}]},\t\"jsonrpc\":\"2.0\",\"id\":5 }\r\nhalf a line"
+        received,
+        "starting up\r\n\n  { \"result\" : {\"content\":[{\"text\":\"proxied-secret-1\",\"type\":\"text\"}]},\t\"jsonrpc\":\"2.0\",\"id\":5 }\r\nhalf a line"
     );
     let want = [
         r#"{"format":"mcp-recording","version":1}"#,
@@ -399,31 +401,32 @@ async fn bytes_pass_between_as_they_are() {
 #[tokio::test]
 async fn server_that_does_not_exit_is_killed() {
     let recorder = Recorder::default();
-    let mut between = RecordingProxy::new("stays", "sh");
-    between.arguments = ["-c", "trap '' TERM; while :; do sleep 1; done"].map(Secret::from).into();
-    let status = between.run(&recorder, tokio::io::empty(), tokio::io::sink(), std::future::ready(())).await;
+    let mut proxy = RecordingProxy::new("stays", "sh");
+    proxy.arguments = ["-c", "trap '' TERM; while :; do sleep 1; done"].map(Secret::from).into();
+    let status = proxy.run(&recorder, tokio::io::empty(), tokio::io::sink(), std::future::ready(())).await;
     assert!(!status.unwrap().success());
 }
 
 #[tokio::test]
 async fn missing_program_is_named() {
-    let between = RecordingProxy::new("s", "/no/such/program");
+    let proxy = RecordingProxy::new("s", "/no/such/program");
     let recorder = Recorder::default();
-    let run = between.run(&recorder, tokio::io::empty(), tokio::io::sink(), std::future::pending());
+    let run = proxy.run(&recorder, tokio::io::empty(), tokio::io::sink(), std::future::pending());
     let error = run.await.unwrap_err();
     assert_eq!(error.to_string(), "could not start /no/such/program");
 }
 
 #[tokio::test]
 async fn recording_is_served_over_stdio() {
-    let text = tape(&[json!({"method": "ping", "result": {}}), json!({"method": "x", "result": 7})]);
-    let tape = Arc::clone(&Recording::parse(&text).unwrap().servers()[0]);
+    let text =
+        recording_text(&[json!({"method": "ping", "result": {}}), json!({"method": "x", "result": 7})]);
+    let recording_text = Arc::clone(&Recording::parse(&text).unwrap().servers()[0]);
     let requests = b"{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"x\"}\r\nnoise\n\
         {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}";
-    let mut answers = Vec::new();
-    serve(tape, &requests[..], &mut answers).await.unwrap();
+    let mut output = Vec::new();
+    serve(recording_text, &requests[..], &mut output).await.unwrap();
     assert_eq!(
-        String::from_utf8(answers).unwrap(),
+        String::from_utf8(output).unwrap(),
         "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":7}\n{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n"
     );
 }

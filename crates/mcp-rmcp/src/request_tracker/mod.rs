@@ -1,4 +1,4 @@
-//! Tracks the SDK's requests in flight and reopens a lost session. Pure.
+//! Tracks the SDK's requests in flight and reopens a lost session. No I/O.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const FIRST_OWN_ID: RequestId = 1 << 48;
 /// How often a request is sent again because the server did not run it.
 const MAX_RESENDS: u8 = 2;
 
-/// An action; actions are performed in order.
+/// An action of the bridge. Actions are performed in order.
 #[derive(Debug)]
 pub(crate) enum Action {
     /// Send this to the server.
@@ -31,32 +31,41 @@ pub(crate) enum Action {
     Fail(RequestId, RpcError),
 }
 
+/// A request of the SDK without a response.
 struct PendingRequest {
     message: OutboundMessage,
     /// The version named in the request; others use the session's version.
     own_version: Option<ProtocolVersion>,
+    /// How often it was sent again.
     resends: u8,
 }
 
 /// The requests of one connection.
 #[derive(Default)]
 pub(crate) struct RequestTracker {
+    /// The current session.
     epoch: u32,
+    /// The negotiated version of the session.
     version: Option<ProtocolVersion>,
     pending: BTreeMap<RequestId, PendingRequest>,
+    /// The SDK's `initialize`, to reopen a lost session.
     initialize: Option<Bytes>,
+    /// The SDK's `notifications/initialized`, to reopen a lost session.
     initialized: Option<Bytes>,
-    /// The tracker's own `initialize` while the session is reopened.
-    reopening: Option<RequestId>,
-    /// Requests to send after that.
+    /// The id of the tracker's own `initialize` while the session is reopened.
+    reopening_id: Option<RequestId>,
+    /// Requests to send after the session is reopened.
     queued: Vec<RequestId>,
     /// Server requests that the SDK is working on.
     server_requests: OpenServerRequests,
+    /// Number of the tracker's own requests.
     own_id_count: RequestId,
-    answered: bool,
+    /// The server has responded to a request.
+    has_response: bool,
     is_closed: bool,
 }
 
+/// The members of a message of the SDK that the tracker reads.
 #[derive(Deserialize)]
 struct SdkMessage<'a> {
     #[serde(borrow)]
@@ -67,35 +76,35 @@ struct SdkMessage<'a> {
 }
 
 #[derive(Deserialize, Default)]
-struct Params {
+struct SdkParams {
     name: Option<String>,
     uri: Option<String>,
     #[serde(rename = "requestId")]
     request_id: Option<RequestId>,
     #[serde(rename = "_meta")]
-    meta: Option<Meta>,
+    meta: Option<SdkMeta>,
 }
 
 #[derive(Deserialize)]
-struct Meta {
+struct SdkMeta {
     #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
     version: Option<String>,
 }
 
 impl RequestTracker {
     /// Whether the server has responded to anything.
-    pub(crate) fn answered(&self) -> bool {
-        self.answered
+    pub(crate) fn has_response(&self) -> bool {
+        self.has_response
     }
 
-    /// A message from the SDK.
+    /// Handles a message from the SDK.
     pub(crate) fn send(&mut self, body: Bytes) -> Result<Vec<Action>, RmcpError> {
         if self.is_closed {
-            return Err(invalid("the connection is over"));
+            return Err(invalid_message("the connection is over"));
         }
         let message: SdkMessage<'_> = serde_json::from_slice(&body)
-            .map_err(|error| invalid(&format!("it is not a JSON-RPC message: {error}")))?;
-        let params = |it: &RawValue| serde_json::from_str::<Params>(it.get()).ok();
+            .map_err(|error| invalid_message(&format!("it is not a JSON-RPC message: {error}")))?;
+        let params = |it: &RawValue| serde_json::from_str::<SdkParams>(it.get()).ok();
         let params = message.params.and_then(params).unwrap_or_default();
         let own_version = params.meta.and_then(|it| it.version).and_then(|it| it.parse().ok());
         let version = own_version.or(self.version);
@@ -121,7 +130,7 @@ impl RequestTracker {
             .parse()
             .ok()
             .filter(|it| *it < FIRST_OWN_ID)
-            .ok_or_else(|| invalid("a request id must be an integer below 2^48"))?;
+            .ok_or_else(|| invalid_message("a request id must be an integer below 2^48"))?;
         if method == Method::Initialize {
             self.initialize = Some(body.clone());
         }
@@ -129,14 +138,14 @@ impl RequestTracker {
         head.name = params.name.or(params.uri).map(Into::into);
         let message = OutboundMessage::new(Epoch(self.epoch), head, body.clone());
         self.pending.insert(id, PendingRequest { message: message.clone(), own_version, resends: 0 });
-        if self.reopening.is_some() {
+        if self.reopening_id.is_some() {
             self.queued.push(id);
             return Ok(Vec::new());
         }
         Ok(vec![Action::Send(Outbound::Send(message))])
     }
 
-    /// A frame from the server.
+    /// Handles a frame from the server.
     pub(crate) fn handle_frame(&mut self, stream: StreamId, frame: Bytes) -> Vec<Action> {
         match scan(&frame) {
             ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start, .. } => {
@@ -161,7 +170,7 @@ impl RequestTracker {
                         let body = frame::response(&String::from_utf8_lossy(&frame[id]), &Err(error));
                         vec![response_action(ServerResponse { epoch: stream.epoch(), body }, self.version)]
                     }
-                    Err(RequestRefusal::Id) => Vec::new(),
+                    Err(RequestRefusal::LongId) => Vec::new(),
                 }
             }
             ScannedFrame::Notification { method, .. } if method == Method::Cancelled => {
@@ -177,31 +186,31 @@ impl RequestTracker {
 
     /// Whether a request still waits for its response.
     pub(crate) fn is_pending(&self, id: RequestId) -> bool {
-        self.pending.contains_key(&id) || self.reopening == Some(id)
+        self.pending.contains_key(&id) || self.reopening_id == Some(id)
     }
 
-    /// A response stream failed.
+    /// Handles the failure of a response stream.
     pub(crate) fn fail_stream(&mut self, id: RequestId, error: StreamError) -> Vec<Action> {
         match error {
             StreamError::Unreachable(error) | StreamError::Refused(error) => {
                 self.fail(id, refusal_error(&error))
             }
-            StreamError::NotExecuted(epoch) => self.not_executed(id, epoch),
+            StreamError::NotExecuted(epoch) => self.handle_not_executed(id, epoch),
             error => self.fail(id, RpcError::new(code::INTERNAL_ERROR, error.to_string())),
         }
     }
 
-    /// The connection has ended.
-    pub(crate) fn ended(&mut self, disconnect: &Disconnect) -> Vec<Action> {
+    /// Fails all requests because the connection has ended.
+    pub(crate) fn handle_disconnect(&mut self, disconnect: &Disconnect) -> Vec<Action> {
         self.is_closed = true;
         let message = format!("the server is no longer available: {disconnect}");
         self.fail_all(&RpcError::new(code::INTERNAL_ERROR, message))
     }
 
-    /// The server has not responded in time.
+    /// Fails all requests.
     pub(crate) fn fail_all(&mut self, error: &RpcError) -> Vec<Action> {
         self.queued.clear();
-        self.reopening = None;
+        self.reopening_id = None;
         std::mem::take(&mut self.pending).into_keys().map(|id| Action::Fail(id, error.clone())).collect()
     }
 
@@ -209,6 +218,7 @@ impl RequestTracker {
         send_action(Epoch(self.epoch), MessageHead::new(None, method, version), body)
     }
 
+    /// Passes the response of a pending request to the SDK.
     fn handle_response(
         &mut self,
         id: RequestId,
@@ -216,42 +226,44 @@ impl RequestTracker {
         payload_start: usize,
         frame: Bytes,
     ) -> Vec<Action> {
-        if self.reopening == Some(id) {
+        if self.reopening_id == Some(id) {
             return self.handle_reopened(is_error, &frame, payload_start);
         }
         // A response to no pending request is dropped: the SDK could not match it.
         let Some(request) = self.pending.remove(&id) else { return Vec::new() };
-        self.answered = true;
+        self.has_response = true;
         if request.message.head.has_method(Method::Initialize) && !is_error {
-            self.version = negotiated(&frame, payload_start);
+            self.version = negotiated_version(&frame, payload_start);
         }
         vec![Action::Frame(frame)]
     }
 
+    /// Fails a request.
     fn fail(&mut self, id: RequestId, error: RpcError) -> Vec<Action> {
-        if self.reopening == Some(id) {
+        if self.reopening_id == Some(id) {
             return self.fail_queued(&error);
         }
         if self.pending.remove(&id).is_none() {
             return Vec::new();
         }
-        self.answered = true;
+        self.has_response = true;
         vec![Action::Fail(id, error)]
     }
 
-    fn not_executed(&mut self, id: RequestId, epoch: Epoch) -> Vec<Action> {
+    /// Sends a request again that the server did not run, in a new session if its session is lost.
+    fn handle_not_executed(&mut self, id: RequestId, epoch: Epoch) -> Vec<Action> {
         let Some(request) = self.pending.get_mut(&id) else {
-            if self.reopening != Some(id) {
+            if self.reopening_id != Some(id) {
                 return Vec::new();
             }
             return self.fail_queued(&RpcError::new(code::INTERNAL_ERROR, "the server lost it at once"));
         };
         request.resends += 1;
-        let (Some(opening), true) = (self.initialize.clone(), request.resends <= MAX_RESENDS) else {
+        let (Some(initialize), true) = (self.initialize.clone(), request.resends <= MAX_RESENDS) else {
             let message = "the server lost the session and did not run the request";
             return self.fail(id, RpcError::new(code::INTERNAL_ERROR, message));
         };
-        if self.reopening.is_some() {
+        if self.reopening_id.is_some() {
             self.queued.push(id);
             return Vec::new();
         }
@@ -263,8 +275,8 @@ impl RequestTracker {
         self.queued.push(id);
         let own_id = FIRST_OWN_ID + self.own_id_count;
         self.own_id_count += 1;
-        self.reopening = Some(own_id);
-        match with_id(&opening, own_id) {
+        self.reopening_id = Some(own_id);
+        match replace_id(&initialize, own_id) {
             Some(body) => {
                 let head = MessageHead::new(Some(own_id), Method::Initialize, None);
                 vec![send_action(Epoch(self.epoch), head, body)]
@@ -276,13 +288,14 @@ impl RequestTracker {
         }
     }
 
+    /// Handles the response to the tracker's own `initialize`.
     fn handle_reopened(&mut self, is_error: bool, frame: &Bytes, payload_start: usize) -> Vec<Action> {
         if is_error {
             let error = parse_payload::<RpcError>(frame, payload_start);
             return self.fail_queued(&error.unwrap_or_else(|| RpcError::new(code::INTERNAL_ERROR, "")));
         }
-        self.reopening = None;
-        self.version = negotiated(frame, payload_start);
+        self.reopening_id = None;
+        self.version = negotiated_version(frame, payload_start);
         let initialized = self.initialized.clone();
         let initialized =
             initialized.map(|body| self.notification(Method::Initialized.into(), self.version, body));
@@ -290,8 +303,9 @@ impl RequestTracker {
         initialized.into_iter().chain(self.resend(&queued)).collect()
     }
 
+    /// Fails the requests that wait for the reopened session.
     fn fail_queued(&mut self, error: &RpcError) -> Vec<Action> {
-        self.reopening = None;
+        self.reopening_id = None;
         let message = format!("the server lost the session, and reopening it failed: {error}");
         let error = RpcError::new(code::INTERNAL_ERROR, message);
         let queued = std::mem::take(&mut self.queued);
@@ -312,7 +326,7 @@ impl RequestTracker {
     }
 }
 
-fn invalid(why: &str) -> RmcpError {
+fn invalid_message(why: &str) -> RmcpError {
     RmcpError::InvalidMessage(why.to_owned())
 }
 
@@ -341,7 +355,8 @@ fn parse_payload<T: for<'de> Deserialize<'de>>(frame: &[u8], payload_start: usiz
     values.next()?.ok()
 }
 
-fn negotiated(frame: &[u8], payload_start: usize) -> Option<ProtocolVersion> {
+/// The protocol version in the result of an `initialize`.
+fn negotiated_version(frame: &[u8], payload_start: usize) -> Option<ProtocolVersion> {
     #[derive(Deserialize)]
     struct InitializeResult {
         #[serde(rename = "protocolVersion")]
@@ -350,8 +365,8 @@ fn negotiated(frame: &[u8], payload_start: usize) -> Option<ProtocolVersion> {
     parse_payload::<InitializeResult>(frame, payload_start)?.version.parse().ok()
 }
 
-/// The same request with another id.
-fn with_id(body: &[u8], id: RequestId) -> Option<Bytes> {
+/// Replaces the id of a request.
+fn replace_id(body: &[u8], id: RequestId) -> Option<Bytes> {
     let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(body).ok()?;
     members.insert("id".to_owned(), RawValue::from_string(id.to_string()).ok()?);
     serde_json::to_vec(&members).ok().map(Bytes::from)

@@ -4,9 +4,9 @@ use mcp_host_transport::ErrorResponse;
 
 use super::*;
 
-const OPENING: &str =
+const INITIALIZE: &str =
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
-const OPENED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 fn describe(actions: Vec<Action>) -> String {
     let text = |act: Action| match act {
@@ -22,20 +22,20 @@ fn describe(actions: Vec<Action>) -> String {
     actions.into_iter().map(text).collect::<Vec<_>>().join("; ")
 }
 
-fn lost(reason: &str) -> StreamError {
+fn lost_error(reason: &str) -> StreamError {
     StreamError::Lost(RequestError::new(reason.to_owned()))
 }
 
 /// A tracker with an open session and calls 1 and 2 in flight.
-fn open() -> RequestTracker {
+fn open_tracker() -> RequestTracker {
     let mut tracker = RequestTracker::default();
-    tracker.send(OPENING.into()).unwrap();
+    tracker.send(INITIALIZE.into()).unwrap();
     let response = r#"{"result":{"protocolVersion":"2025-06-18"},"jsonrpc":"2.0","id":0}"#;
     assert_eq!(
         describe(tracker.handle_frame(StreamId::Request(0, Epoch(0)), response.into())),
         format!("frame {response}")
     );
-    assert_eq!(describe(tracker.send(OPENED.into()).unwrap()), "notifications/initialized@0 2025-06-18");
+    assert_eq!(describe(tracker.send(INITIALIZED.into()).unwrap()), "notifications/initialized@0 2025-06-18");
     for id in [1, 2] {
         let call = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#);
         assert_eq!(describe(tracker.send(call.into()).unwrap()), format!("tools/call#{id}@0 2025-06-18"));
@@ -45,7 +45,7 @@ fn open() -> RequestTracker {
 
 #[test]
 fn response_is_passed_on_once_and_an_unmatched_one_never() {
-    let mut tracker = open();
+    let mut tracker = open_tracker();
     let frame = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
     assert_eq!(describe(tracker.handle_frame(StreamId::Shared, frame.into())), format!("frame {frame}"));
     for unmatched in [frame, r#"{"id":9,"result":{}}"#, r#"{"id":null,"error":{}}"#, "[[{}]]", "garbage"] {
@@ -59,17 +59,17 @@ fn response_is_passed_on_once_and_an_unmatched_one_never() {
 
 #[test]
 fn cancelled_request_is_removed_and_its_end_is_ignored() {
-    let mut tracker = open();
+    let mut tracker = open_tracker();
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     assert_eq!(describe(tracker.send(cancel.into()).unwrap()), "abandon #1 true");
-    assert_eq!(describe(tracker.fail_stream(1, lost("gone"))), "");
+    assert_eq!(describe(tracker.fail_stream(1, lost_error("gone"))), "");
 }
 
 #[test]
 fn lost_response_is_an_unknown_outcome_and_a_refusal_has_the_servers_error() {
-    let mut tracker = open();
+    let mut tracker = open_tracker();
     let want = "fail #1 the response was lost, and it is not known whether the request ran: reset";
-    assert_eq!(describe(tracker.fail_stream(1, lost("reset"))), want);
+    assert_eq!(describe(tracker.fail_stream(1, lost_error("reset"))), want);
     let error = Some(RpcError::new(-5, "bad"));
     let error = StreamError::Refused({
         let mut response = ErrorResponse::new(400);
@@ -81,7 +81,7 @@ fn lost_response_is_an_unknown_outcome_and_a_refusal_has_the_servers_error() {
 
 #[test]
 fn lost_session_is_reopened_once_and_queued_calls_follow() {
-    let mut tracker = open();
+    let mut tracker = open_tracker();
     let forgotten = || StreamError::NotExecuted(Epoch(0));
     assert_eq!(describe(tracker.fail_stream(1, forgotten())), "initialize#0@1 -");
     assert_eq!(describe(tracker.fail_stream(2, forgotten())), "");
@@ -103,7 +103,7 @@ fn lost_session_is_reopened_once_and_queued_calls_follow() {
 #[test]
 fn failed_reopening_fails_all_queued_calls() {
     let reason = "the server lost the session, and reopening it failed: ";
-    let mut tracker = open();
+    let mut tracker = open_tracker();
     tracker.fail_stream(1, StreamError::NotExecuted(Epoch(0)));
     tracker.fail_stream(2, StreamError::NotExecuted(Epoch(0)));
     let response = format!(r#"{{"id":{FIRST_OWN_ID},"error":{{"code":-1,"message":"full"}}}}"#);
@@ -113,18 +113,21 @@ fn failed_reopening_fails_all_queued_calls() {
         want
     );
 
-    let mut tracker = open();
+    let mut tracker = open_tracker();
     tracker.fail_stream(1, StreamError::NotExecuted(Epoch(0)));
-    assert!(describe(tracker.fail_stream(FIRST_OWN_ID, lost("reset"))).starts_with("fail #1"));
+    assert!(describe(tracker.fail_stream(FIRST_OWN_ID, lost_error("reset"))).starts_with("fail #1"));
 }
 
 #[test]
 fn disconnect_fails_all_calls_and_later_ones_are_refused() {
-    let mut tracker = open();
+    let mut tracker = open_tracker();
     let ended = Disconnect::new(mcp_host_transport::DisconnectReason::PeerClosed);
     let reason = "the server is no longer available: it closed the connection";
-    assert_eq!(describe(tracker.ended(&ended)), format!("fail #1 {reason}; fail #2 {reason}"));
-    assert_eq!(tracker.send(OPENED.into()).unwrap_err(), super::invalid("the connection is over"));
+    assert_eq!(describe(tracker.handle_disconnect(&ended)), format!("fail #1 {reason}; fail #2 {reason}"));
+    assert_eq!(
+        tracker.send(INITIALIZED.into()).unwrap_err(),
+        super::invalid_message("the connection is over")
+    );
 }
 
 #[test]
@@ -133,7 +136,7 @@ fn ambiguous_ids_are_refused() {
         let call = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
         assert_eq!(
             RequestTracker::default().send(call.into()).unwrap_err(),
-            super::invalid("a request id must be an integer below 2^48"),
+            super::invalid_message("a request id must be an integer below 2^48"),
             "{id}"
         );
     }
@@ -142,7 +145,7 @@ fn ambiguous_ids_are_refused() {
 
 #[test]
 fn response_is_sent_to_the_session_of_its_request() {
-    let mut tracker = open();
+    let mut tracker = open_tracker();
     let send_request = |tracker: &mut RequestTracker, stream| {
         let request = r#"{"jsonrpc":"2.0","id":5,"method":"elicitation/create","params":{}}"#;
         describe(tracker.handle_frame(stream, request.into()))
@@ -170,7 +173,7 @@ fn response_is_sent_to_the_session_of_its_request() {
 
 #[test]
 fn result_without_an_id_is_dropped() {
-    let mut tracker = open();
+    let mut tracker = open_tracker();
     for unmatched in [r#"{"id":null,"result":{}}"#, r#"{"result":{}}"#] {
         assert_eq!(describe(tracker.handle_frame(StreamId::Request(1, Epoch(0)), unmatched.into())), "");
     }
