@@ -14,19 +14,19 @@ use rmcp::{
 use crate::lifetime::Lifetime;
 
 /// The connection to one client.
-pub(crate) struct Connection<T> {
+pub(crate) struct DemoConnection<T> {
     messages: T,
     lifetime: Arc<Lifetime>,
     is_open: bool,
 }
 
-impl<T> Connection<T> {
+impl<T> DemoConnection<T> {
     pub(crate) fn new(messages: T, lifetime: Arc<Lifetime>) -> Self {
         Self { messages, lifetime, is_open: false }
     }
 }
 
-impl<T: Transport<RoleServer, Error = io::Error>> Transport<RoleServer> for Connection<T> {
+impl<T: Transport<RoleServer, Error = io::Error>> Transport<RoleServer> for DemoConnection<T> {
     type Error = io::Error;
 
     fn send(

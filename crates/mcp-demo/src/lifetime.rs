@@ -13,8 +13,10 @@ pub(crate) struct Lifetime {
     exit: Arc<Exit>,
 }
 
+/// The call of the tool `exit`.
 #[derive(Default)]
 struct Exit {
+    /// Cancelled when the tool was called.
     exiting: CancellationToken,
     code: OnceLock<i32>,
 }
@@ -31,7 +33,7 @@ impl Lifetime {
     }
 
     /// Resolves once [`Lifetime::end`] was called. Cancel-safe.
-    pub(crate) async fn ended(&self) {
+    pub(crate) async fn wait_for_end(&self) {
         self.end.cancelled().await;
     }
 
@@ -52,7 +54,7 @@ impl Lifetime {
     }
 
     /// Resolves with the code once [`Lifetime::exit`] was called. Cancel-safe.
-    pub(crate) async fn exited(&self) -> i32 {
+    pub(crate) async fn wait_for_exit(&self) -> i32 {
         self.exit.exiting.cancelled().await;
         *self.exit.code.get().expect("the code is set before the token is cancelled")
     }

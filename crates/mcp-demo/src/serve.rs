@@ -13,10 +13,10 @@ use rmcp::{
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{
-    connection::Connection,
+    connection::DemoConnection,
     lifetime::Lifetime,
-    server::Demo,
-    state::{CustomTools, State},
+    server::DemoHandler,
+    state::{CustomTools, DemoState},
 };
 
 /// How serving ended without an error.
@@ -73,7 +73,7 @@ pub async fn serve_stream(
     read: impl AsyncRead + Send + Unpin + 'static,
     write: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<ServeOutcome, DemoError> {
-    serve_state(State::default(), Box::new(read), Box::new(write)).await
+    serve_state(DemoState::default(), Box::new(read), Box::new(write)).await
 }
 
 /// Like [`serve_stream`], but with these tools instead of the built-in ones, and without prompts and resources.
@@ -82,7 +82,7 @@ pub async fn serve_custom_tools(
     read: impl AsyncRead + Send + Unpin + 'static,
     write: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<ServeOutcome, DemoError> {
-    serve_state(State::with_custom_tools(tools), Box::new(read), Box::new(write)).await
+    serve_state(DemoState::with_custom_tools(tools), Box::new(read), Box::new(write)).await
 }
 
 /// The messages of a client, one per line.
@@ -90,17 +90,19 @@ pub(crate) type Input = Box<dyn AsyncRead + Send + Unpin>;
 /// The messages to a client, one per line.
 pub(crate) type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
+/// A running server.
 type Serving = BoxFuture<'static, Result<ServeOutcome, DemoError>>;
 
-fn serve_state(state: State, read: Input, write: Output) -> Serving {
+/// Serves one client over two streams with this state.
+fn serve_state(state: DemoState, read: Input, write: Output) -> Serving {
     let lifetime = Arc::new(Lifetime::default());
     let state = Arc::new(state);
-    let demo = Demo::new(Arc::clone(&state), state, Arc::clone(&lifetime));
+    let demo = DemoHandler::new(Arc::clone(&state), state, Arc::clone(&lifetime));
     let serving = serve_lines(demo, Arc::clone(&lifetime), read, write);
     Box::pin(async move {
         tokio::select! {
             biased;
-            code = lifetime.exited() => Ok(ServeOutcome::Exited(code)),
+            code = lifetime.wait_for_exit() => Ok(ServeOutcome::Exited(code)),
             outcome = serving => outcome,
         }
     })
@@ -108,12 +110,15 @@ fn serve_state(state: State, read: Input, write: Output) -> Serving {
 
 /// Serves one client over two streams. Not generic, so that rmcp's server is compiled once, and not for each kind of
 /// stream and each crate that uses it.
-pub(crate) fn serve_lines(demo: Demo, lifetime: Arc<Lifetime>, read: Input, write: Output) -> Serving {
-    Box::pin(serve(demo, Connection::new(AsyncRwTransport::new_server(read, write), lifetime)))
+pub(crate) fn serve_lines(demo: DemoHandler, lifetime: Arc<Lifetime>, read: Input, write: Output) -> Serving {
+    Box::pin(serve(demo, DemoConnection::new(AsyncRwTransport::new_server(read, write), lifetime)))
 }
 
 /// Serves one client until it disconnects.
-pub(crate) async fn serve<T>(demo: Demo, connection: Connection<T>) -> Result<ServeOutcome, DemoError>
+pub(crate) async fn serve<T>(
+    demo: DemoHandler,
+    connection: DemoConnection<T>,
+) -> Result<ServeOutcome, DemoError>
 where
     T: Transport<RoleServer, Error = io::Error> + 'static,
 {

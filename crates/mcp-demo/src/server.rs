@@ -25,37 +25,44 @@ use tokio::sync::watch;
 use crate::{
     content::{prompts, resources},
     lifetime::Lifetime,
-    state::{Era, State},
-    tools::{self, Call, log},
+    state::{DemoState, Era},
+    tools::{self, ToolCall, log},
 };
 
 const INSTRUCTIONS: &str = "A demo server: `echo` and `add` answer, `sleep` reports progress, `fail` fails, \
     `change_tools` changes this list, `exit` ends the server.";
 
 /// The handler for one client; over HTTP, for one session or one modern request.
-pub(crate) struct Demo {
-    session: Arc<State>,
-    process: Arc<State>,
+pub(crate) struct DemoHandler {
+    /// The state of a legacy client.
+    session_state: Arc<DemoState>,
+    /// The state of modern requests.
+    shared_state: Arc<DemoState>,
     lifetime: Arc<Lifetime>,
     /// Receivers created before a subscription is acknowledged, so that `listen` misses no change.
     pending_receivers: Mutex<VecDeque<watch::Receiver<u64>>>,
 }
 
-impl Demo {
-    /// `session` is the state of a legacy client, `process` that of modern requests.
-    pub(crate) fn new(session: Arc<State>, process: Arc<State>, lifetime: Arc<Lifetime>) -> Demo {
-        Demo { session, process, lifetime, pending_receivers: Mutex::default() }
+impl DemoHandler {
+    pub(crate) fn new(
+        session_state: Arc<DemoState>,
+        shared_state: Arc<DemoState>,
+        lifetime: Arc<Lifetime>,
+    ) -> DemoHandler {
+        DemoHandler { session_state, shared_state, lifetime, pending_receivers: Mutex::default() }
     }
 
-    fn state(&self, era: Era) -> &State {
+    /// The state for a request of this era.
+    fn state(&self, era: Era) -> &DemoState {
         match era {
-            Era::Legacy => &self.session,
-            Era::Modern => &self.process,
+            Era::Legacy => &self.session_state,
+            Era::Modern => &self.shared_state,
         }
     }
 }
 
-fn era(context: &RequestContext<RoleServer>) -> Era {
+/// The era of a request, by its protocol version.
+fn request_era(context: &RequestContext<RoleServer>) -> Era {
     match context.protocol_version() {
         Some(version) if version >= ProtocolVersion::V_2026_07_28 => Era::Modern,
         _ => Era::Legacy,
@@ -70,10 +77,10 @@ fn reject_cursor(request: Option<PaginatedRequestParams>) -> Result<(), ErrorDat
     }
 }
 
-impl ServerHandler for Demo {
+impl ServerHandler for DemoHandler {
     fn get_info(&self) -> ServerConfig {
         let name = Implementation::new("mcp-demo", env!("CARGO_PKG_VERSION")).with_title("MCP demo server");
-        if self.session.custom_tools().is_some() {
+        if self.session_state.custom_tools().is_some() {
             let capabilities =
                 ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
             return ServerConfig::new(capabilities).with_server_info(name);
@@ -94,10 +101,10 @@ impl ServerHandler for Demo {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let state = self.state(era(&context));
+        let state = self.state(request_era(&context));
         if let Some(custom) = state.custom_tools() {
             let cursor = request.and_then(|request| request.cursor);
-            let (tools, next) = tools::custom_page(custom, cursor.as_deref())?;
+            let (tools, next) = tools::custom_tools_page(custom, cursor.as_deref())?;
             let mut result = ListToolsResult::with_all_items(tools);
             result.next_cursor = next;
             return Ok(result);
@@ -111,8 +118,9 @@ impl ServerHandler for Demo {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let era = era(&context);
-        tools::call(Call { state: self.state(era), lifetime: &self.lifetime, era, request, context }).await
+        let era = request_era(&context);
+        tools::call_tool(ToolCall { state: self.state(era), lifetime: &self.lifetime, era, request, context })
+            .await
     }
 
     async fn list_prompts(
@@ -171,9 +179,9 @@ impl ServerHandler for Demo {
         request: SetLevelRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        match era(&context) {
+        match request_era(&context) {
             Era::Legacy => {
-                self.session.set_threshold(log::rank(request.level));
+                self.session_state.set_threshold(log::rank(request.level));
                 Ok(())
             }
             // A modern request names its own level.
@@ -183,17 +191,17 @@ impl ServerHandler for Demo {
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let mut receivers = self.pending_receivers.lock().unwrap_or_else(PoisonError::into_inner);
-        receivers.push_back(self.process.changes());
+        receivers.push_back(self.shared_state.changes());
         Some(requested.supported_by(&self.get_info().capabilities))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let pending = self.pending_receivers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let mut changes = pending.unwrap_or_else(|| self.process.changes());
+        let mut changes = pending.unwrap_or_else(|| self.shared_state.changes());
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                () = self.lifetime.ended() => return Ok(()),
+                () = self.lifetime.wait_for_end() => return Ok(()),
                 changed = changes.changed() => {
                     // An error means that the state was dropped or the client disconnected.
                     if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {

@@ -1,4 +1,4 @@
-//! State between requests: tools added at run time, and the log level.
+//! DemoState between requests: tools added at run time, and the log level.
 //!
 //! Over stdio there is one state. Over HTTP, each legacy session has its own, and modern requests share one,
 //! because they do not identify a client.
@@ -27,7 +27,7 @@ pub(crate) enum Era {
     Modern,
 }
 
-/// The result of [`State::toggle`].
+/// The result of [`DemoState::toggle`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ToggleOutcome {
     /// The tool was added.
@@ -57,19 +57,22 @@ impl CustomTools {
     }
 }
 
-/// The state of one server process or session.
+/// The state of a session, or of all modern requests.
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct DemoState {
+    /// The names of the tools added at run time.
     added: Mutex<BTreeSet<String>>,
+    /// The rank of the lowest log level that is sent.
     threshold: AtomicU8,
+    /// The number of changes of the tool list.
     changes: watch::Sender<u64>,
     custom_tools: Option<CustomTools>,
 }
 
-impl State {
+impl DemoState {
     /// The state of a server with only these tools.
-    pub(crate) fn with_custom_tools(custom_tools: CustomTools) -> State {
-        State { custom_tools: Some(custom_tools), ..State::default() }
+    pub(crate) fn with_custom_tools(custom_tools: CustomTools) -> DemoState {
+        DemoState { custom_tools: Some(custom_tools), ..DemoState::default() }
     }
 
     /// The tools that replace the built-in ones.
@@ -83,7 +86,7 @@ impl State {
     }
 
     /// Whether a tool of this name was added at run time.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has_added(&self, name: &str) -> bool {
         self.lock().contains(name)
     }
 
@@ -130,7 +133,7 @@ mod tests {
 
     #[test]
     fn tools_are_toggled_and_bounded() {
-        let state = State::default();
+        let state = DemoState::default();
         assert_eq!(state.toggle("a"), ToggleOutcome::Added);
         assert_eq!(state.toggle("a"), ToggleOutcome::Removed);
         for number in 0..MAX_ADDED_TOOLS {

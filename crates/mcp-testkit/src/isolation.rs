@@ -12,7 +12,7 @@ pub enum Isolation {
 }
 
 /// The variable that marks a child process.
-const MARK: &str = "MCP_TEST_ALONE";
+const CHILD_VARIABLE: &str = "MCP_TEST_ALONE";
 
 /// Runs the test with this full name (`module::function`) in a child process, unless this is the child process.
 #[track_caller]
@@ -20,19 +20,19 @@ pub fn run_isolated(test: &str) -> Isolation {
     run_isolated_in(test, "exec \"$0\" \"$@\"", &[])
 }
 
-/// The same with a shell script that starts the program and its arguments, `$0` and `$@`, for limits and mounts, and
-/// with additional variables.
+/// Like [`run_isolated`], with a shell script that starts the program `$0` with its arguments `$@`, for limits and
+/// mounts, and with additional variables.
 #[track_caller]
 pub fn run_isolated_in(test: &str, shell: &str, variables: &[(&str, String)]) -> Isolation {
-    if std::env::var_os(MARK).is_some() {
+    if std::env::var_os(CHILD_VARIABLE).is_some() {
         return Isolation::Here;
     }
-    let own = std::env::current_exe().unwrap();
+    let test_program = std::env::current_exe().unwrap();
     let output = Command::new("sh")
         .args(["-c", shell])
-        .arg(own)
+        .arg(test_program)
         .args([test, "--exact", "--nocapture", "--test-threads=1"])
-        .env(MARK, "1")
+        .env(CHILD_VARIABLE, "1")
         .envs(variables.iter().map(|(name, value)| (*name, value)))
         .output()
         .unwrap();

@@ -5,21 +5,22 @@ use std::process::{Child, Command};
 
 use crate::wait::{block_for, block_until};
 
-struct Status {
+/// The status of a process in `/proc`.
+struct ProcessStatus {
     state: char,
     parent: u32,
 }
 
-fn status(pid: u32) -> Option<Status> {
+fn read_status(pid: u32) -> Option<ProcessStatus> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is the name in parentheses, which may contain any character.
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-    Some(Status { state: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
+    Some(ProcessStatus { state: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
 }
 
 /// Whether the process exists and is not a zombie.
 pub fn is_alive(pid: u32) -> bool {
-    status(pid).is_some_and(|status| status.state != 'Z')
+    read_status(pid).is_some_and(|status| status.state != 'Z')
 }
 
 /// Blocks until the processes have ended.
@@ -38,7 +39,7 @@ pub fn wait_for_exit(child: &mut Child) -> Option<i32> {
 pub fn children(parent: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").unwrap();
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| status(*pid).is_some_and(|status| status.parent == parent)).collect()
+    pids.filter(|pid| read_status(*pid).is_some_and(|status| status.parent == parent)).collect()
 }
 
 /// The only running child of `parent`. Blocks while another one is still ending.

@@ -1,4 +1,4 @@
-//! The program as a user runs it, and what tests need on the machine.
+//! Runs the program as a user does, and finds what tests need on the machine.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

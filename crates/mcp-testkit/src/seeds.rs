@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::random::Random;
 
 /// The number of mutations for each target.
-const ROUNDS: usize = 400;
+const MUTATIONS: usize = 400;
 
 /// The maximum length of an input, in bytes.
 const MAX_BYTES: usize = 4096;
@@ -53,31 +53,32 @@ const TRICKY_TEXTS: &[&[u8]] = &[
 
 /// Checks the property on the files of `fuzz/seeds/<target>` and on mutations of them. A panic includes the input.
 pub fn check_seeds(target: &str, property: fn(&[u8])) {
-    let seeds = seeds(target);
+    let seeds = read_seeds(target);
     assert!(!seeds.is_empty(), "fuzz/seeds/{target} has no seeds");
     for seed in &seeds {
-        check(target, property, seed);
+        check_input(target, property, seed);
     }
-    check(target, property, b"");
+    check_input(target, property, b"");
     let mut random = Random::new(target.len() as u64);
-    for _ in 0..ROUNDS {
+    for _ in 0..MUTATIONS {
         let mut input = random.pick(&seeds).clone();
         for _ in 0..=random.below(4) {
             mutate(&mut random, &mut input, &seeds);
         }
         input.truncate(MAX_BYTES);
-        check(target, property, &input);
+        check_input(target, property, &input);
     }
 }
 
-fn check(target: &str, property: fn(&[u8]), input: &[u8]) {
+/// Checks the property on one input. A panic includes the input.
+fn check_input(target: &str, property: fn(&[u8]), input: &[u8]) {
     if catch_unwind(AssertUnwindSafe(|| property(input))).is_err() {
         panic!("{target} panics for b\"{}\"", input.escape_ascii());
     }
 }
 
-/// The seeds in the order of their names.
-fn seeds(target: &str) -> Vec<Vec<u8>> {
+/// Reads the seeds of a target in the order of their names.
+fn read_seeds(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
     let listed = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<_> = listed.map(|it| it.expect("the folder is listed").path()).collect();

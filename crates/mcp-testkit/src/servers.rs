@@ -63,16 +63,17 @@ where
     F: Fn(Link) -> R + Clone + Send + Sync + 'static,
     R: Future<Output = Disconnect> + Send + 'static,
 {
-    Arc::new(InMemory { label: label.to_owned(), serve })
+    Arc::new(InMemoryDial { label: label.to_owned(), serve })
 }
 
+/// A dial and a transport at once: `serve` runs the other end of each connection.
 #[derive(Clone)]
-struct InMemory<F> {
+struct InMemoryDial<F> {
     label: String,
     serve: F,
 }
 
-impl<F, R> Dial for InMemory<F>
+impl<F, R> Dial for InMemoryDial<F>
 where
     F: Fn(Link) -> R + Clone + Send + Sync + 'static,
     R: Future<Output = Disconnect> + Send + 'static,
@@ -94,7 +95,7 @@ where
     }
 }
 
-impl<F, R> Transport for InMemory<F>
+impl<F, R> Transport for InMemoryDial<F>
 where
     F: Fn(Link) -> R + Clone + Send + Sync + 'static,
     R: Future<Output = Disconnect> + Send + 'static,

@@ -12,6 +12,7 @@ use crate::content::media;
 
 /// The URI of the text that the tool `mixed` embeds and links to.
 pub(crate) const GREETING: &str = "demo://greeting";
+
 /// The content of [`GREETING`].
 pub(crate) const GREETING_TEXT: &str = "Hello from the demo server.\n";
 
@@ -51,7 +52,7 @@ pub(crate) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
         GREETING => ResourceContents::text(GREETING_TEXT, uri),
         PICTURE => ResourceContents::blob(media::picture(), uri).with_mime_type("image/png"),
         SOUND => ResourceContents::blob(media::sound(), uri).with_mime_type("audio/wav"),
-        _ => match numbers(uri) {
+        _ => match read_numbers(uri) {
             Some(text) => ResourceContents::text(text, uri),
             None => return Err(ErrorData::resource_not_found(format!("there is no resource `{uri}`"), None)),
         },
@@ -72,7 +73,8 @@ pub(crate) fn complete(request: &CompleteRequestParams) -> Result<CompleteResult
         .map_err(|error| ErrorData::internal_error(error, None))
 }
 
-fn numbers(uri: &str) -> Option<String> {
+/// The numbers of a URI of [`NUMBERS_TEMPLATE`], one a line.
+fn read_numbers(uri: &str) -> Option<String> {
     let count: u32 = uri.strip_prefix(NUMBERS)?.parse().ok()?;
     if !(1..=MAX_NUMBERS).contains(&count) {
         return None;

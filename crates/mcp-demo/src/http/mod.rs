@@ -20,12 +20,13 @@ use tokio::net::TcpListener;
 use crate::{
     lifetime::Lifetime,
     serve::{DemoError, ServeOutcome},
-    server::Demo,
-    state::State,
+    server::DemoHandler,
+    state::DemoState,
 };
 
 use websocket::Sockets;
 
+/// The path of Streamable HTTP.
 const PATH: &str = "/mcp";
 
 /// A demo server that is bound to an address.
@@ -75,20 +76,23 @@ impl HttpServer {
         self,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> impl Future<Output = Result<ServeOutcome, DemoError>> + Send + 'static {
-        self.boxed(Box::pin(shutdown))
+        self.serve_boxed(Box::pin(shutdown))
     }
 
     /// Not generic, so that this crate compiles the server, and not each of its users.
-    fn boxed(self, shutdown: BoxFuture<'static, ()>) -> BoxFuture<'static, Result<ServeOutcome, DemoError>> {
+    fn serve_boxed(
+        self,
+        shutdown: BoxFuture<'static, ()>,
+    ) -> BoxFuture<'static, Result<ServeOutcome, DemoError>> {
         Box::pin(self.serve_until(shutdown))
     }
 
     async fn serve_until(self, shutdown: BoxFuture<'static, ()>) -> Result<ServeOutcome, DemoError> {
         let lifetime = Arc::new(Lifetime::default());
-        let process = Arc::new(State::default());
-        let sockets = Sockets::new(self.address.ip(), Arc::clone(&process), Arc::clone(&lifetime));
+        let shared_state = Arc::new(DemoState::default());
+        let sockets = Sockets::new(self.address.ip(), Arc::clone(&shared_state), Arc::clone(&lifetime));
         let app = Router::new()
-            .route_service(PATH, service(self.address, process, Arc::clone(&lifetime)))
+            .route_service(PATH, streamable_http_service(self.address, shared_state, Arc::clone(&lifetime)))
             .merge(sse::router(self.address, Arc::clone(&lifetime)))
             .merge(sockets.route());
         // Responses are small; Nagle's algorithm would delay them.
@@ -101,20 +105,21 @@ impl HttpServer {
         tokio::select! {
             biased;
             // Open streams are not closed here, as in a crash.
-            code = lifetime.exited() => Ok(ServeOutcome::Exited(code)),
+            code = lifetime.wait_for_exit() => Ok(ServeOutcome::Exited(code)),
             result = served => {
-                sockets.closed().await;
+                sockets.wait_until_closed().await;
                 result.map(|()| ServeOutcome::Closed).map_err(DemoError::Http)
             }
         }
     }
 }
 
-fn service(
+/// The service of Streamable HTTP, in both eras.
+fn streamable_http_service(
     address: SocketAddr,
-    process: Arc<State>,
+    shared_state: Arc<DemoState>,
     lifetime: Arc<Lifetime>,
-) -> StreamableHttpService<Demo, LocalSessionManager> {
+) -> StreamableHttpService<DemoHandler, LocalSessionManager> {
     let hosts = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), address.ip().to_string()];
     let origins = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"];
     let config = StreamableHttpServerConfig::default()
@@ -122,8 +127,8 @@ fn service(
         .with_allowed_origins(origins)
         .with_cancellation_token(lifetime.token());
     let factory = move || {
-        let session = Arc::new(State::default());
-        Ok(Demo::new(session, Arc::clone(&process), Arc::clone(&lifetime)))
+        let session = Arc::new(DemoState::default());
+        Ok(DemoHandler::new(session, Arc::clone(&shared_state), Arc::clone(&lifetime)))
     };
     StreamableHttpService::new(factory, Arc::default(), config)
 }

@@ -32,8 +32,8 @@ use rmcp::{
 use tokio::sync::mpsc;
 
 use crate::{
-    connection::Connection, http::loopback::is_local_request, lifetime::Lifetime, serve::serve, server::Demo,
-    state::State,
+    connection::DemoConnection, http::loopback::is_local_request, lifetime::Lifetime, serve::serve,
+    server::DemoHandler, state::DemoState,
 };
 
 /// The path of the event stream.
@@ -85,7 +85,7 @@ impl Drop for SessionGuard {
 }
 
 /// An unpredictable session id: the keys of a [`RandomState`] come from the system's random source.
-fn fresh_id() -> String {
+fn random_id() -> String {
     let half = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", half(), half())
 }
@@ -97,7 +97,7 @@ async fn open_stream(Shared(sessions): Shared<Arc<Sessions>>, headers: HeaderMap
     }
     let (from_client, incoming) = mpsc::channel(QUEUE_CAPACITY);
     let (outgoing, to_client) = mpsc::channel(QUEUE_CAPACITY);
-    let id = fresh_id();
+    let id = random_id();
     {
         let mut open = sessions.lock();
         if open.len() >= MAX_SESSIONS {
@@ -108,11 +108,11 @@ async fn open_stream(Shared(sessions): Shared<Arc<Sessions>>, headers: HeaderMap
     let lifetime = Arc::new(sessions.lifetime.for_session());
     let guard = SessionGuard { id, sessions: Arc::clone(&sessions) };
     let endpoint = Event::default().event("endpoint").data(format!("{MESSAGES_PATH}?session={}", guard.id));
-    let state = Arc::new(State::default());
-    let demo = Demo::new(Arc::clone(&state), state, Arc::clone(&lifetime));
-    let session = Session { incoming, outgoing, lifetime: Arc::clone(&lifetime) };
+    let state = Arc::new(DemoState::default());
+    let demo = DemoHandler::new(Arc::clone(&state), state, Arc::clone(&lifetime));
+    let session = SseSession { incoming, outgoing, lifetime: Arc::clone(&lifetime) };
     // The task ends with the session. Its result is not needed.
-    tokio::spawn(async move { drop(serve(demo, Connection::new(session, lifetime)).await) });
+    tokio::spawn(async move { drop(serve(demo, DemoConnection::new(session, lifetime)).await) });
     let stopping = Arc::clone(&sessions.lifetime);
     let events = stream::unfold(
         (Some(endpoint), to_client, guard, stopping),
@@ -122,7 +122,7 @@ async fn open_stream(Shared(sessions): Shared<Arc<Sessions>>, headers: HeaderMap
             }
             let message: String = tokio::select! {
                 message = to_client.recv() => message?,
-                () = stopping.ended() => return None,
+                () = stopping.wait_for_end() => return None,
             };
             Some((Ok(Event::default().event("message").data(message)), (None, to_client, guard, stopping)))
         },
@@ -163,13 +163,13 @@ async fn receive_message(
 }
 
 /// One session, as a transport of rmcp's server.
-struct Session {
+struct SseSession {
     incoming: mpsc::Receiver<ClientJsonRpcMessage>,
     outgoing: mpsc::Sender<String>,
     lifetime: Arc<Lifetime>,
 }
 
-impl Transport<RoleServer> for Session {
+impl Transport<RoleServer> for SseSession {
     type Error = io::Error;
 
     fn send(
@@ -186,7 +186,7 @@ impl Transport<RoleServer> for Session {
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         tokio::select! {
             message = self.incoming.recv() => message,
-            () = self.lifetime.ended() => None,
+            () = self.lifetime.wait_for_end() => None,
         }
     }
 

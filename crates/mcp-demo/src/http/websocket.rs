@@ -1,7 +1,7 @@
 //! WebSocket with the subprotocol `mcp`. Requests from other machines and from web pages of other origins are rejected.
 //!
 //! Internally, a socket is a pair of streams with one message per line, like standard input and output. Each
-//! socket has its own state for a legacy client; modern requests share the state of the process.
+//! socket has its own state for a legacy client; modern requests share the state of the shared_state.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -28,19 +28,20 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use crate::http::loopback::is_local_request;
 use crate::lifetime::Lifetime;
 use crate::serve::serve_lines;
-use crate::server::Demo;
-use crate::state::State;
+use crate::server::DemoHandler;
+use crate::state::DemoState;
 
+/// The path of the WebSocket endpoint.
 pub(crate) const PATH: &str = "/ws";
 
 /// The maximum number of open sockets.
 const MAX_SOCKETS: u32 = 64;
 
-/// The maximum size of a message, in bytes.
-const MAX_MESSAGE: usize = 4 << 20;
+/// The maximum size of a message.
+const MAX_MESSAGE_BYTES: usize = 4 << 20;
 
-/// The buffer between a socket and the server, in bytes per direction.
-const BUFFER: usize = 64 << 10;
+/// The size of the buffer between a socket and the server, per direction.
+const BUFFER_BYTES: usize = 64 << 10;
 
 /// The timeout of a write to a client.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -54,31 +55,32 @@ type WebSocket = WebSocketStream<TokioIo<Upgraded>>;
 #[derive(Clone)]
 pub(crate) struct Sockets {
     permits: Arc<Semaphore>,
-    process: Arc<State>,
+    shared_state: Arc<DemoState>,
     lifetime: Arc<Lifetime>,
     /// The listening address.
     own: IpAddr,
 }
 
 impl Sockets {
-    pub(crate) fn new(own: IpAddr, process: Arc<State>, lifetime: Arc<Lifetime>) -> Sockets {
-        Sockets { permits: Arc::new(Semaphore::new(MAX_SOCKETS as usize)), process, lifetime, own }
+    pub(crate) fn new(own: IpAddr, shared_state: Arc<DemoState>, lifetime: Arc<Lifetime>) -> Sockets {
+        Sockets { permits: Arc::new(Semaphore::new(MAX_SOCKETS as usize)), shared_state, lifetime, own }
     }
 
     /// The route at [`PATH`].
     pub(crate) fn route(&self) -> Router {
-        Router::new().route(PATH, routing::any(open)).with_state(self.clone())
+        Router::new().route(PATH, routing::any(open_socket)).with_state(self.clone())
     }
 
     /// Waits until all sockets are closed, at most [`CLOSE_TIMEOUT`]. No socket is opened afterwards.
-    pub(crate) async fn closed(&self) {
-        // Remaining sockets end with the process.
+    pub(crate) async fn wait_until_closed(&self) {
+        // Remaining sockets end with the shared_state.
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.permits.acquire_many(MAX_SOCKETS)).await;
         self.permits.close();
     }
 }
 
-async fn open(Shared(sockets): Shared<Sockets>, mut request: Request) -> Response {
+/// Upgrades a request to a WebSocket, and serves it in a task.
+async fn open_socket(Shared(sockets): Shared<Sockets>, mut request: Request) -> Response {
     if !is_local_request(request.headers(), sockets.own) {
         return (StatusCode::FORBIDDEN, "the demo server is for this machine only").into_response();
     }
@@ -93,12 +95,13 @@ async fn open(Shared(sockets): Shared<Sockets>, mut request: Request) -> Respons
         response.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static("mcp"));
     }
     let upgrade = hyper::upgrade::on(&mut request);
-    // The task ends with the socket. `Sockets::closed` waits for its permit.
+    // The task ends with the socket. `Sockets::wait_until_closed` waits for its permit.
     tokio::spawn(async move {
         // The upgrade fails if the client disconnects before it has the response.
         let Ok(stream) = upgrade.await else { return };
-        let limits =
-            WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));
+        let limits = WebSocketConfig::default()
+            .max_message_size(Some(MAX_MESSAGE_BYTES))
+            .max_frame_size(Some(MAX_MESSAGE_BYTES));
         let socket = WebSocketStream::from_raw_socket(TokioIo::new(stream), Role::Server, Some(limits)).await;
         serve_socket(socket, sockets, permit).await;
     });
@@ -114,17 +117,17 @@ fn offers_mcp(headers: &HeaderMap) -> bool {
 /// Serves one client until it disconnects or the server ends. Holds a permit meanwhile.
 async fn serve_socket(socket: WebSocket, sockets: Sockets, _permit: OwnedSemaphorePermit) {
     let lifetime = Arc::new(sockets.lifetime.for_session());
-    let (here, there) = tokio::io::duplex(BUFFER);
+    let (here, there) = tokio::io::duplex(BUFFER_BYTES);
     let (read, write) = tokio::io::split(there);
-    let demo = Demo::new(Arc::new(State::default()), sockets.process, Arc::clone(&lifetime));
+    let demo = DemoHandler::new(Arc::new(DemoState::default()), sockets.shared_state, Arc::clone(&lifetime));
     let serving = serve_lines(demo, Arc::clone(&lifetime), Box::new(read), Box::new(write));
     let (lines, messages) = tokio::io::split(here);
     let (mut sink, stream) = socket.split();
     let code = tokio::select! {
         biased;
         // As in a crash: without a close frame.
-        _ = lifetime.exited() => return,
-        () = sockets.lifetime.ended() => CloseCode::Away,
+        _ = lifetime.wait_for_exit() => return,
+        () = sockets.lifetime.wait_for_end() => CloseCode::Away,
         code = forward_to_server(stream, messages) => code,
         code = forward_to_client(lines, &mut sink) => code,
         _ = serving => CloseCode::Normal,

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::call::{Call, ToolError, text};
+use super::call::{ToolCall, ToolError, text_result};
 use crate::state::Era;
 
 /// The key of the question, and of the field in its form.
@@ -44,7 +44,7 @@ enum Party {
     Model,
 }
 
-pub(super) async fn ask(call: &Call<'_>, arguments: Ask) -> Result<CallToolResponse, ToolError> {
+pub(super) async fn ask(call: &ToolCall<'_>, arguments: Ask) -> Result<CallToolResponse, ToolError> {
     let Ask { question, of } = arguments;
     let capabilities = call.context.client_capabilities().unwrap_or_default();
     let (is_supported, needed, capability) = match of {
@@ -69,29 +69,37 @@ pub(super) async fn ask(call: &Call<'_>, arguments: Ask) -> Result<CallToolRespo
     }
 }
 
-async fn ask_by_request(call: &Call<'_>, question: String, of: Party) -> Result<CallToolResponse, ToolError> {
+/// Sends the question to a legacy client during the call.
+async fn ask_by_request(
+    call: &ToolCall<'_>,
+    question: String,
+    of: Party,
+) -> Result<CallToolResponse, ToolError> {
     let request = match of {
-        Party::User => ServerRequest::ElicitRequest(ElicitRequest::new(form(question)?)),
-        Party::Model => ServerRequest::CreateMessageRequest(CreateMessageRequest::new(prompt(question))),
+        Party::User => ServerRequest::ElicitRequest(ElicitRequest::new(elicitation_form(question)?)),
+        Party::Model => {
+            ServerRequest::CreateMessageRequest(CreateMessageRequest::new(sampling_prompt(question)))
+        }
     };
     let reply = tokio::select! {
         biased;
         () = call.context.ct.cancelled() => return Err(ToolError::tool("the call was cancelled")),
-        () = call.lifetime.ended() => return Err(ToolError::tool("the client has disconnected")),
+        () = call.lifetime.wait_for_end() => return Err(ToolError::tool("the client has disconnected")),
         reply = call.context.peer.send_request(request) => reply,
     };
     match reply.map_err(|error| ToolError::tool(format!("the client did not answer: {error}")))? {
-        ClientResult::ElicitResult(reply) => Ok(text(user_reply_text(&reply))),
-        ClientResult::CreateMessageResult(reply) => Ok(text(model_reply_text(&reply))),
+        ClientResult::ElicitResult(reply) => Ok(text_result(user_reply_text(&reply))),
+        ClientResult::CreateMessageResult(reply) => Ok(text_result(model_reply_text(&reply))),
         _ => Err(ToolError::tool("the client answered something else")),
     }
 }
 
-fn ask_by_result(call: &Call<'_>, question: String, of: Party) -> Result<CallToolResponse, ToolError> {
+/// Returns the question to a modern client as the result, or handles its reply.
+fn ask_by_result(call: &ToolCall<'_>, question: String, of: Party) -> Result<CallToolResponse, ToolError> {
     let Some(replies) = &call.request.input_responses else {
         let request = match of {
-            Party::User => InputRequest::Elicitation(ElicitRequest::new(form(question)?)),
-            Party::Model => InputRequest::CreateMessage(CreateMessageRequest::new(prompt(question))),
+            Party::User => InputRequest::Elicitation(ElicitRequest::new(elicitation_form(question)?)),
+            Party::Model => InputRequest::CreateMessage(CreateMessageRequest::new(sampling_prompt(question))),
         };
         let requests = InputRequests::from([(ANSWER.to_owned(), request)]);
         return Ok(InputRequiredResult::new(Some(requests), Some(REQUEST_STATE.to_owned())).into());
@@ -102,7 +110,7 @@ fn ask_by_result(call: &Call<'_>, question: String, of: Party) -> Result<CallToo
     let Some(reply) = replies.get(ANSWER) else {
         return Err(ErrorData::invalid_params("`inputResponses` lacks `answer`", None).into());
     };
-    Ok(text(match of {
+    Ok(text_result(match of {
         Party::User => user_reply_text(&parse_reply::<ElicitResult>(reply)?),
         Party::Model => model_reply_text(&parse_reply::<CreateMessageResult>(reply)?),
     }))
@@ -113,13 +121,13 @@ fn parse_reply<T: DeserializeOwned>(reply: &Value) -> Result<T, ErrorData> {
         .map_err(|error| ErrorData::invalid_params(format!("the reply is malformed: {error}"), None))
 }
 
-fn form(question: String) -> Result<ElicitRequestParams, ToolError> {
+fn elicitation_form(question: String) -> Result<ElicitRequestParams, ToolError> {
     let requested_schema =
         ElicitationSchema::builder().required_string(ANSWER).build().map_err(ToolError::tool)?;
     Ok(ElicitRequestParams::FormElicitationParams { meta: None, message: question, requested_schema })
 }
 
-fn prompt(question: String) -> CreateMessageRequestParams {
+fn sampling_prompt(question: String) -> CreateMessageRequestParams {
     CreateMessageRequestParams::new(vec![SamplingMessage::user_text(question)], 200)
 }
 

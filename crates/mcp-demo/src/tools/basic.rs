@@ -4,7 +4,7 @@ use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceConten
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::call::{NoArguments, ToolError, text};
+use super::call::{NoArguments, ToolError, text_result};
 use crate::content::{media, resources};
 
 /// The maximum length of the text of `grow`: larger than the limits of hosts.
@@ -18,7 +18,7 @@ pub(super) struct Echo {
 }
 
 pub(super) fn echo(arguments: Echo) -> Result<CallToolResponse, ToolError> {
-    Ok(text(arguments.text))
+    Ok(text_result(arguments.text))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -82,5 +82,5 @@ pub(super) fn grow(arguments: Grow) -> Result<CallToolResponse, ToolError> {
     }
     let mut digits = "0123456789".repeat(arguments.bytes.div_ceil(10));
     digits.truncate(arguments.bytes);
-    Ok(text(digits))
+    Ok(text_result(digits))
 }

@@ -5,7 +5,7 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 /// The built-in tools, in the order of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
-pub(super) enum BuiltIn {
+pub(super) enum BuiltInTool {
     Echo,
     Add,
     Sleep,
@@ -20,8 +20,8 @@ pub(super) enum BuiltIn {
     Header,
 }
 
-impl BuiltIn {
-    pub(super) fn find(name: &str) -> Option<BuiltIn> {
+impl BuiltInTool {
+    pub(super) fn find(name: &str) -> Option<BuiltInTool> {
         name.parse().ok()
     }
 }

@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 
 use crate::{
     lifetime::Lifetime,
-    state::{Era, State},
+    state::{DemoState, Era},
 };
 
 /// One call with its context.
-pub(crate) struct Call<'a> {
-    pub(crate) state: &'a State,
+pub(crate) struct ToolCall<'a> {
+    pub(crate) state: &'a DemoState,
     pub(crate) lifetime: &'a Lifetime,
     pub(crate) era: Era,
     pub(crate) request: CallToolRequestParams,
     pub(crate) context: RequestContext<RoleServer>,
 }
 
-impl Call<'_> {
+impl ToolCall<'_> {
     pub(super) fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         let arguments = Value::Object(self.request.arguments.clone().unwrap_or_default());
         serde_json::from_value(arguments)
@@ -56,11 +56,11 @@ impl From<ErrorData> for ToolError {
 pub(super) struct NoArguments {}
 
 /// The schema of [`NoArguments`], with the empty `properties` that some model providers require.
-pub(super) fn no_arguments() -> JsonObject {
+pub(super) fn no_arguments_schema() -> JsonObject {
     object(json!({"type": "object", "properties": {}, "additionalProperties": false}))
 }
 
 /// A result with one text block.
-pub(super) fn text(text: impl Into<String>) -> CallToolResponse {
+pub(super) fn text_result(text: impl Into<String>) -> CallToolResponse {
     CallToolResult::success(vec![ContentBlock::text(text)]).into()
 }

@@ -7,8 +7,8 @@ use rmcp::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::built_in::BuiltIn;
-use super::call::{Call, ToolError, no_arguments, text};
+use super::built_in::BuiltInTool;
+use super::call::{ToolCall, ToolError, no_arguments_schema, text_result};
 use crate::state::{Era, MAX_ADDED_TOOLS, ToggleOutcome};
 
 #[derive(Deserialize, JsonSchema)]
@@ -22,18 +22,19 @@ pub(super) struct ChangeTools {
 /// The definition of a tool that was added at run time.
 pub(super) fn added_tool(name: &str) -> Tool {
     let hints = ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);
-    Tool::new(name.to_owned(), "Added at run time by change_tools", no_arguments()).with_annotations(hints)
+    Tool::new(name.to_owned(), "Added at run time by change_tools", no_arguments_schema())
+        .with_annotations(hints)
 }
 
 pub(super) async fn change_tools(
-    call: &Call<'_>,
+    call: &ToolCall<'_>,
     arguments: ChangeTools,
 ) -> Result<CallToolResponse, ToolError> {
     let ChangeTools { name } = arguments;
     if let Some(message) = name_error(&name) {
         return Err(ToolError::Tool(message));
     }
-    let done = match call.state.toggle(&name) {
+    let action = match call.state.toggle(&name) {
         ToggleOutcome::Added => "added",
         ToggleOutcome::Removed => "removed",
         ToggleOutcome::Full => {
@@ -46,15 +47,16 @@ pub(super) async fn change_tools(
         // Subscribers are notified on their own streams.
         Era::Modern => {}
     }
-    Ok(text(format!("{done} {name}")))
+    Ok(text_result(format!("{action} {name}")))
 }
 
+/// Why a tool of this name cannot be added.
 fn name_error(name: &str) -> Option<String> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if name.is_empty() || name.len() > 64 || !name.bytes().all(allowed) {
         return Some("`name` is 1 to 64 letters, digits, `_` or `-`".to_owned());
     }
-    BuiltIn::find(name).map(|_| format!("`{name}` is a built-in tool"))
+    BuiltInTool::find(name).map(|_| format!("`{name}` is a built-in tool"))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -65,7 +67,7 @@ pub(super) struct Exit {
     code: u8,
 }
 
-pub(super) async fn exit(call: &Call<'_>, arguments: Exit) -> Result<CallToolResponse, ToolError> {
+pub(super) async fn exit(call: &ToolCall<'_>, arguments: Exit) -> Result<CallToolResponse, ToolError> {
     call.lifetime.exit(i32::from(arguments.code));
     // The process is about to exit, and this error is not sent.
     call.context.ct.cancelled().await;

@@ -8,7 +8,7 @@ use rmcp::model::CallToolResponse;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::call::{Call, ToolError, text};
+use super::call::{ToolCall, ToolError, text_result};
 
 /// The prefix of variables that may be returned.
 const PREFIX: &str = "DEMO_";
@@ -25,7 +25,7 @@ pub(super) fn env(arguments: Env) -> Result<CallToolResponse, ToolError> {
         return Err(ToolError::tool(format!("only variables that begin with `{PREFIX}` can be read")));
     }
     match std::env::var(&arguments.name) {
-        Ok(value) => Ok(text(value)),
+        Ok(value) => Ok(text_result(value)),
         Err(_) => Err(ToolError::tool("the variable is not set or not valid UTF-8")),
     }
 }
@@ -37,10 +37,10 @@ pub(super) struct Header {
     name: String,
 }
 
-pub(super) fn header(call: &Call<'_>, arguments: Header) -> Result<CallToolResponse, ToolError> {
+pub(super) fn header(call: &ToolCall<'_>, arguments: Header) -> Result<CallToolResponse, ToolError> {
     let Some(request) = call.context.extensions.get::<Parts>() else {
         return Err(ToolError::tool("this call has no headers"));
     };
     let value = request.headers.get(&arguments.name).and_then(|value| value.to_str().ok());
-    value.map(text).ok_or_else(|| ToolError::tool("the header is missing or not text"))
+    value.map(text_result).ok_or_else(|| ToolError::tool("the header is missing or not text"))
 }

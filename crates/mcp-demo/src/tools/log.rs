@@ -7,7 +7,7 @@
 
 use rmcp::model::{CallToolResponse, LoggingLevel, LoggingMessageNotificationParam};
 
-use super::call::{Call, NoArguments, ToolError, text};
+use super::call::{NoArguments, ToolCall, ToolError, text_result};
 use crate::state::Era;
 
 const LEVELS: [(LoggingLevel, &str); 8] = [
@@ -27,7 +27,7 @@ pub(crate) fn rank(level: LoggingLevel) -> u8 {
     u8::try_from(rank).unwrap_or(u8::MAX)
 }
 
-pub(super) async fn log(call: &Call<'_>, _arguments: NoArguments) -> Result<CallToolResponse, ToolError> {
+pub(super) async fn log(call: &ToolCall<'_>, _arguments: NoArguments) -> Result<CallToolResponse, ToolError> {
     let threshold = match call.era {
         Era::Legacy => Some(call.state.threshold()),
         Era::Modern => call.context.meta.log_level().map(rank),
@@ -42,5 +42,5 @@ pub(super) async fn log(call: &Call<'_>, _arguments: NoArguments) -> Result<Call
             sent += 1;
         }
     }
-    Ok(text(format!("sent {sent} of {} log messages", LEVELS.len())))
+    Ok(text_result(format!("sent {sent} of {} log messages", LEVELS.len())))
 }

@@ -9,7 +9,7 @@ use rmcp::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::call::{Call, ToolError, text};
+use super::call::{ToolCall, ToolError, text_result};
 
 const MAX_MS: u64 = 600_000;
 const MAX_STEPS: u32 = 1000;
@@ -21,17 +21,17 @@ pub(super) struct Sleep {
     #[schemars(range(max = 600_000))]
     ms: u64,
     /// In how many steps, 1 to 1000, each of which is reported; 1 unless given
-    #[serde(default = "one")]
+    #[serde(default = "default_steps")]
     #[schemars(range(min = 1, max = 1000))]
     steps: u32,
 }
 
-fn one() -> u32 {
+fn default_steps() -> u32 {
     1
 }
 
 /// Sleeps. Cancel-safe.
-pub(super) async fn sleep(call: &Call<'_>, arguments: Sleep) -> Result<CallToolResponse, ToolError> {
+pub(super) async fn sleep(call: &ToolCall<'_>, arguments: Sleep) -> Result<CallToolResponse, ToolError> {
     let Sleep { ms, steps } = arguments;
     if ms > MAX_MS || !(1..=MAX_STEPS).contains(&steps) {
         return Err(ToolError::tool(format!("`ms` is at most {MAX_MS}, `steps` 1 to {MAX_STEPS}")));
@@ -39,14 +39,15 @@ pub(super) async fn sleep(call: &Call<'_>, arguments: Sleep) -> Result<CallToolR
     tokio::select! {
         biased;
         () = call.context.ct.cancelled() => Err(cancelled()),
-        () = call.lifetime.ended() => Err(cancelled()),
-        () = run(call, Duration::from_millis(ms) / steps, steps) => {
-            Ok(text(format!("slept {ms} ms in {steps} {}", if steps == 1 { "step" } else { "steps" })))
+        () = call.lifetime.wait_for_end() => Err(cancelled()),
+        () = sleep_in_steps(call, Duration::from_millis(ms) / steps, steps) => {
+            Ok(text_result(format!("slept {ms} ms in {steps} {}", if steps == 1 { "step" } else { "steps" })))
         }
     }
 }
 
-async fn run(call: &Call<'_>, step: Duration, steps: u32) {
+/// Sleeps, and reports progress after each step.
+async fn sleep_in_steps(call: &ToolCall<'_>, step: Duration, steps: u32) {
     for done in 1..=steps {
         tokio::time::sleep(step).await;
         let Some(token) = call.context.meta.get_progress_token() else { continue };

@@ -16,8 +16,8 @@ pub(crate) enum Era {
 pub(crate) const BOTH: [Era; 2] = [Era::Legacy, Era::Sessionless];
 
 impl Era {
-    /// `params` as this era sends them, with what the client offers.
-    pub(crate) fn dress(self, mut params: Value, offers: &Value) -> Value {
+    /// Adds the `_meta` that requests of this era have, with the capabilities of the client.
+    pub(crate) fn add_meta(self, mut params: Value, offers: &Value) -> Value {
         if self == Era::Sessionless {
             params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
             params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = offers.clone();
@@ -37,10 +37,10 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) async fn open(era: Era) -> Client {
-        Client::offering(era, json!({})).await
+        Client::with_capabilities(era, json!({})).await
     }
 
-    pub(crate) async fn offering(era: Era, offers: Value) -> Client {
+    pub(crate) async fn with_capabilities(era: Era, offers: Value) -> Client {
         let (here, there) = tokio::io::duplex(1 << 20);
         let (read, write) = tokio::io::split(there);
         let server = tokio::spawn(mcp_host_demo::serve_stream(read, write));
@@ -70,10 +70,10 @@ impl Client {
         self.write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
     }
 
-    /// Sends a request and gives its id.
-    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> u64 {
+    /// Sends a request. Returns its id.
+    pub(crate) async fn send_request(&mut self, method: &str, params: Value) -> u64 {
         self.last += 1;
-        let params = self.era.dress(params, &self.offers);
+        let params = self.era.add_meta(params, &self.offers);
         self.send(json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params})).await;
         self.last
     }
@@ -84,9 +84,9 @@ impl Client {
         Some(serde_json::from_str(&line).unwrap())
     }
 
-    /// Sends a request and gives the next message, which has to answer it.
+    /// Sends a request. Returns the next message, which must be its response.
     pub(crate) async fn request(&mut self, method: &str, params: Value) -> Value {
-        let id = self.ask(method, params).await;
+        let id = self.send_request(method, params).await;
         let answer = self.next().await.unwrap();
         assert_eq!(answer["id"], id, "{answer}");
         answer
@@ -94,18 +94,18 @@ impl Client {
 
     /// Calls a tool and returns all messages up to the response as text.
     pub(crate) async fn call(&mut self, params: Value) -> String {
-        let id = self.ask("tools/call", params).await;
+        let id = self.send_request("tools/call", params).await;
         let mut res = Vec::new();
         loop {
             let message = self.next().await.expect("an answer");
-            res.push(words(&message));
+            res.push(describe(&message));
             if message["id"] == id && message.get("method").is_none() {
                 return res.join(", ");
             }
         }
     }
 
-    /// Closes the client's side and tells how the server ended.
+    /// Closes the connection. Returns how the server ended.
     pub(crate) async fn close(self) -> ServeOutcome {
         drop(self.write);
         drop(self.lines);
@@ -114,7 +114,7 @@ impl Client {
 }
 
 /// A message of the server as text.
-pub(crate) fn words(message: &Value) -> String {
+pub(crate) fn describe(message: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
     let params = &message["params"];
     match message["method"].as_str() {
@@ -126,11 +126,11 @@ pub(crate) fn words(message: &Value) -> String {
         None if message.get("error").is_some() => {
             format!("{}: {}", message["error"]["code"], text(&message["error"]["message"]))
         }
-        None => of_result(&message["result"]),
+        None => describe_result(&message["result"]),
     }
 }
 
-fn of_result(result: &Value) -> String {
+fn describe_result(result: &Value) -> String {
     if result["resultType"] == "input_required" {
         let request = &result["inputRequests"]["answer"];
         return format!("{} needed, state {}", request["method"], result["requestState"]);

@@ -9,7 +9,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::client::{Era, words};
+use crate::client::{Era, describe};
 
 struct Server {
     url: String,
@@ -80,7 +80,7 @@ async fn post(url: &str, headers: &str, message: &Value) -> Reply {
 }
 
 fn call(era: Era, tool: &str, arguments: Value) -> Value {
-    let params = era.dress(json!({"name": tool, "arguments": arguments}), &json!({}));
+    let params = era.add_meta(json!({"name": tool, "arguments": arguments}), &json!({}));
     json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params})
 }
 
@@ -93,12 +93,12 @@ async fn each_legacy_session_has_its_own_list() {
     let server = Server::start().await;
     let (first, second) = (server.open().await, server.open().await);
     let change = call(Era::Legacy, "change_tools", json!({"name": "mine"}));
-    assert_eq!(words(&server.post(&first, &change).await.message.unwrap()), "added mine");
+    assert_eq!(describe(&server.post(&first, &change).await.message.unwrap()), "added mine");
     let mine = call(Era::Legacy, "mine", json!({}));
-    let said = words(&server.post(&first, &mine).await.message.unwrap());
-    assert_eq!(said, "I am mine, added at run time");
-    let said = words(&server.post(&second, &mine).await.message.unwrap());
-    assert_eq!(said, "-32602: there is no tool `mine`");
+    let text = describe(&server.post(&first, &mine).await.message.unwrap());
+    assert_eq!(text, "I am mine, added at run time");
+    let text = describe(&server.post(&second, &mine).await.message.unwrap());
+    assert_eq!(text, "-32602: there is no tool `mine`");
     server.stop().await;
 }
 
@@ -115,7 +115,7 @@ async fn header_returns_a_header_of_the_request() {
             ("no token", "failed: the header is missing or not text"),
         ] {
             let ask = call(era, "header", json!({"name": name}));
-            assert_eq!(words(&server.post(&headers, &ask).await.message.unwrap()), want, "{era:?}");
+            assert_eq!(describe(&server.post(&headers, &ask).await.message.unwrap()), want, "{era:?}");
         }
     }
     server.stop().await;
@@ -127,10 +127,10 @@ async fn modern_requests_share_one_list() {
     let change = call(Era::Sessionless, "change_tools", json!({"name": "ours"}));
     let reply = server.post(&modern("change_tools"), &change).await;
     assert_eq!((reply.status, reply.session), (200, None));
-    assert_eq!(words(&reply.message.unwrap()), "added ours");
+    assert_eq!(describe(&reply.message.unwrap()), "added ours");
     let ours = call(Era::Sessionless, "ours", json!({}));
-    let said = words(&server.post(&modern("ours"), &ours).await.message.unwrap());
-    assert_eq!(said, "I am ours, added at run time");
+    let text = describe(&server.post(&modern("ours"), &ours).await.message.unwrap());
+    assert_eq!(text, "I am ours, added at run time");
     server.stop().await;
 }
 
@@ -141,7 +141,7 @@ async fn foreign_origins_are_rejected() {
     for (headers, status) in [
         ("host: example.com\r\n", 403),
         ("origin: http://example.com\r\n", 403),
-        // Let in, and only then found to have no session.
+        // Accepted, and then refused because there is no session.
         ("origin: http://localhost:8080\r\n", 400),
         ("", 400),
     ] {

@@ -3,7 +3,7 @@
 use mcp_host_demo::ServeOutcome;
 use serde_json::{Value, json};
 
-use crate::client::{BOTH, Client, Era, words};
+use crate::client::{BOTH, Client, Era, describe};
 
 /// The names of a list's items.
 fn names(answer: &Value, list: &str, key: &str) -> String {
@@ -29,7 +29,7 @@ async fn lists_have_a_fixed_order() {
             let second = client.request(method, json!({})).await;
             assert_eq!(first["result"], second["result"]);
             let paged = client.request(method, json!({"cursor": "1"})).await;
-            assert_eq!(words(&paged), "-32602: unknown cursor");
+            assert_eq!(describe(&paged), "-32602: unknown cursor");
         }
     }
 }
@@ -38,7 +38,7 @@ async fn lists_have_a_fixed_order() {
 async fn every_tool_has_description_and_schema() {
     let mut client = Client::open(Era::Sessionless).await;
     let answer = client.request("tools/list", json!({})).await;
-    let mut said = String::new();
+    let mut text = String::new();
     for tool in answer["result"]["tools"].as_array().unwrap() {
         assert!(tool["description"].as_str().is_some_and(|it| !it.is_empty()), "{tool}");
         assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
@@ -47,10 +47,10 @@ async fn every_tool_has_description_and_schema() {
         let hints = [("readOnlyHint", 'r'), ("idempotentHint", 'i'), ("destructiveHint", 'd')];
         let hints: String =
             hints.into_iter().filter(|(name, _)| hint(name)).map(|(_, letter)| letter).collect();
-        said.push_str(&format!("{}:{hints} ", tool["name"].as_str().unwrap()));
+        text.push_str(&format!("{}:{hints} ", tool["name"].as_str().unwrap()));
     }
     assert_eq!(
-        said,
+        text,
         "echo:ri add:ri sleep:ri fail:ri mixed:ri change_tools: log:r grow:ri exit:d ask:r env:ri header:ri "
     );
 }
@@ -76,14 +76,14 @@ async fn modern_client_is_notified_on_its_subscription() {
     let change = json!({"name": "change_tools", "arguments": {"name": "late"}});
     assert_eq!(client.call(change.clone()).await, "added late");
     let wanted = json!({"notifications": {"toolsListChanged": true, "promptsListChanged": true}});
-    let id = client.ask("subscriptions/listen", wanted).await;
-    assert_eq!(words(&client.next().await.unwrap()), r#"listening {"toolsListChanged":true}"#);
-    client.ask("tools/call", change).await;
-    // The answer and the news race.
-    let mut said = [client.next().await.unwrap(), client.next().await.unwrap()];
-    said.sort_by_key(words);
-    assert_eq!([words(&said[0]), words(&said[1])], ["list changed", "removed late"]);
-    assert_eq!(said[0]["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
+    let id = client.send_request("subscriptions/listen", wanted).await;
+    assert_eq!(describe(&client.next().await.unwrap()), r#"listening {"toolsListChanged":true}"#);
+    client.send_request("tools/call", change).await;
+    // The response and the notification arrive in any order.
+    let mut text = [client.next().await.unwrap(), client.next().await.unwrap()];
+    text.sort_by_key(describe);
+    assert_eq!([describe(&text[0]), describe(&text[1])], ["list changed", "removed late"]);
+    assert_eq!(text[0]["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], id);
     assert_eq!(client.close().await, ServeOutcome::Closed);
 }
 
@@ -102,11 +102,11 @@ async fn prompts_use_their_arguments() {
         let mut client = Client::open(era).await;
         for (params, expected) in &cases {
             let answer = client.request("prompts/get", params.clone()).await;
-            let said = match answer["result"]["messages"][0]["content"]["text"].as_str() {
+            let text = match answer["result"]["messages"][0]["content"]["text"].as_str() {
                 Some(text) => text.to_owned(),
-                None => words(&answer),
+                None => describe(&answer),
             };
-            assert_eq!(said, *expected, "{era:?}");
+            assert_eq!(text, *expected, "{era:?}");
         }
     }
 }
@@ -122,13 +122,13 @@ async fn resources_are_read() {
         ("demo://numbers/-1", "none"),
         ("file:///etc/passwd", "none"),
     ];
-    // A resource that is not there has a code of its own in the legacy era.
+    // The legacy era has its own error code for a missing resource.
     for (era, missing) in [(Era::Legacy, -32002), (Era::Sessionless, -32602)] {
         let mut client = Client::open(era).await;
         for (uri, expected) in cases {
             let answer = client.request("resources/read", json!({"uri": uri})).await;
             let contents = &answer["result"]["contents"][0];
-            let said = match (contents["text"].as_str(), contents["blob"].as_str()) {
+            let text = match (contents["text"].as_str(), contents["blob"].as_str()) {
                 (Some(text), _) => format!("{}: {text}", contents["mimeType"].as_str().unwrap()),
                 (_, Some(blob)) => {
                     format!("{}: {} characters", contents["mimeType"].as_str().unwrap(), blob.len())
@@ -138,7 +138,7 @@ async fn resources_are_read() {
                     "none".to_owned()
                 }
             };
-            assert_eq!(said, expected, "{era:?}");
+            assert_eq!(text, expected, "{era:?}");
         }
     }
 }

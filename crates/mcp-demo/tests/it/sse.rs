@@ -9,7 +9,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::client::{BOTH, Era, words};
+use crate::client::{BOTH, Era, describe};
 
 struct Server {
     address: String,
@@ -94,7 +94,7 @@ impl Client {
     }
 
     async fn request(&mut self, method: &str, params: Value) -> Value {
-        let params = self.era.dress(params, &json!({}));
+        let params = self.era.add_meta(params, &json!({}));
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         assert_eq!(self.post(&message).await, 202);
         loop {
@@ -106,7 +106,7 @@ impl Client {
     }
 
     async fn call(&mut self, tool: &str, arguments: Value) -> String {
-        words(&self.request("tools/call", json!({"name": tool, "arguments": arguments})).await)
+        describe(&self.request("tools/call", json!({"name": tool, "arguments": arguments})).await)
     }
 }
 

@@ -3,7 +3,7 @@
 use mcp_host_demo::ServeOutcome;
 use serde_json::{Value, json};
 
-use crate::client::{BOTH, Client, Era, words};
+use crate::client::{BOTH, Client, Era, describe};
 
 /// Calls one tool on a new server of each era; `expected` is the whole output.
 #[track_caller]
@@ -15,18 +15,18 @@ fn check(tool: &str, arguments: Value, expected: &str) {
 
 #[track_caller]
 fn check_in(era: Era, params: Value, expected: &str) {
-    check_offering(json!({}), era, params, expected);
+    check_with_capabilities(json!({}), era, params, expected);
 }
 
 #[track_caller]
-fn check_offering(offers: Value, era: Era, params: Value, expected: &str) {
-    let said = run(async {
-        let mut client = Client::offering(era, offers).await;
-        let said = client.call(params).await;
+fn check_with_capabilities(offers: Value, era: Era, params: Value, expected: &str) {
+    let text = run(async {
+        let mut client = Client::with_capabilities(era, offers).await;
+        let text = client.call(params).await;
         assert_eq!(client.close().await, ServeOutcome::Closed);
-        said
+        text
     });
-    assert_eq!(said, expected, "{era:?}");
+    assert_eq!(text, expected, "{era:?}");
 }
 
 fn run<T>(work: impl Future<Output = T>) -> T {
@@ -83,14 +83,15 @@ fn cancelled_sleep_has_no_response_and_end_of_input_stops_it() {
         run(async {
             let mut client = Client::open(era).await;
             let before = tokio::time::Instant::now();
-            let sleeping =
-                client.ask("tools/call", json!({"name": "sleep", "arguments": {"ms": 600_000}})).await;
+            let sleeping = client
+                .send_request("tools/call", json!({"name": "sleep", "arguments": {"ms": 600_000}}))
+                .await;
             let params = json!({"requestId": sleeping, "reason": "enough"});
             client
                 .send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
                 .await;
             assert_eq!(client.call(json!({"name": "echo", "arguments": {"text": "next"}})).await, "next");
-            client.ask("tools/call", json!({"name": "sleep", "arguments": {"ms": 600_000}})).await;
+            client.send_request("tools/call", json!({"name": "sleep", "arguments": {"ms": 600_000}})).await;
             assert_eq!(client.close().await, ServeOutcome::Closed);
             assert!(before.elapsed().as_secs() < 5, "{:?}", before.elapsed());
         });
@@ -133,16 +134,19 @@ fn ask_needs_the_client_capability() {
 /// Responds to the request during a legacy call.
 #[track_caller]
 fn check_asked(of: &str, method: &str, reply: Value, expected: &str) {
-    let said = run(async {
-        let mut client = Client::offering(Era::Legacy, json!({"elicitation": {}, "sampling": {}})).await;
-        client.ask("tools/call", json!({"name": "ask", "arguments": {"question": "why?", "of": of}})).await;
+    let text = run(async {
+        let mut client =
+            Client::with_capabilities(Era::Legacy, json!({"elicitation": {}, "sampling": {}})).await;
+        client
+            .send_request("tools/call", json!({"name": "ask", "arguments": {"question": "why?", "of": of}}))
+            .await;
         let question = client.next().await.unwrap();
         assert_eq!(question["method"], method, "{question}");
         assert!(question["params"].to_string().contains("why?"), "{question}");
         client.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": reply})).await;
-        words(&client.next().await.unwrap())
+        describe(&client.next().await.unwrap())
     });
-    assert_eq!(said, expected);
+    assert_eq!(text, expected);
 }
 
 #[test]
@@ -161,7 +165,7 @@ fn modern_client_receives_the_question_as_the_result() {
     let check = |of: &str, more: Value, expected: &str| {
         let mut params = json!({"name": "ask", "arguments": {"question": "why?", "of": of}});
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        check_offering(offers.clone(), Era::Sessionless, params, expected);
+        check_with_capabilities(offers.clone(), Era::Sessionless, params, expected);
     };
     check("user", json!({}), r#""elicitation/create" needed, state "asked""#);
     check("model", json!({}), r#""sampling/createMessage" needed, state "asked""#);
@@ -182,7 +186,7 @@ fn exit_ends_the_server_without_a_response() {
     for era in BOTH {
         run(async {
             let mut client = Client::open(era).await;
-            client.ask("tools/call", json!({"name": "exit", "arguments": {"code": 7}})).await;
+            client.send_request("tools/call", json!({"name": "exit", "arguments": {"code": 7}})).await;
             assert_eq!(client.next().await, None);
             assert_eq!(client.close().await, ServeOutcome::Exited(7));
         });

@@ -9,7 +9,7 @@ use tokio_tungstenite::{
     tungstenite::{self, Message, client::IntoClientRequest, http::HeaderValue},
 };
 
-use crate::client::{Era, words};
+use crate::client::{Era, describe};
 
 struct Server {
     url: String,
@@ -28,8 +28,8 @@ impl Server {
         Server { url, stop, running }
     }
 
-    /// Asks for a socket with one more header.
-    async fn ask(&self, name: &'static str, value: &str) -> Result<Socket, tungstenite::Error> {
+    /// Opens a socket with an additional header.
+    async fn open_with_header(&self, name: &'static str, value: &str) -> Result<Socket, tungstenite::Error> {
         let address = self.url.strip_prefix("ws://").unwrap().strip_suffix("/ws").unwrap();
         let mut request = self.url.as_str().into_client_request().unwrap();
         request.headers_mut().insert("sec-websocket-protocol", HeaderValue::from_static("mcp"));
@@ -38,7 +38,7 @@ impl Server {
     }
 
     async fn open(&self) -> Socket {
-        self.ask("user-agent", "test").await.unwrap()
+        self.open_with_header("user-agent", "test").await.unwrap()
     }
 
     async fn stop(self) {
@@ -47,21 +47,21 @@ impl Server {
     }
 }
 
-async fn say(socket: &mut Socket, message: &Value) {
-    // A line break between tokens is as good as a space.
+async fn send(socket: &mut Socket, message: &Value) {
+    // Line breaks between tokens are allowed.
     let text = serde_json::to_string_pretty(message).unwrap();
     socket.send(Message::Text(text.into())).await.unwrap();
 }
 
 /// Calls a tool and returns all messages up to the response as text.
 async fn call(socket: &mut Socket, era: Era, tool: &str, arguments: Value) -> String {
-    let params = era.dress(json!({"name": tool, "arguments": arguments}), &json!({}));
-    say(socket, &json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params})).await;
+    let params = era.add_meta(json!({"name": tool, "arguments": arguments}), &json!({}));
+    send(socket, &json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params})).await;
     let mut res = Vec::new();
     loop {
         let Message::Text(text) = socket.next().await.unwrap().unwrap() else { panic!("no text") };
         let message: Value = serde_json::from_str(&text).unwrap();
-        res.push(words(&message));
+        res.push(describe(&message));
         if message["id"] == 5 {
             return res.join(", ");
         }
@@ -74,10 +74,10 @@ async fn initialize(socket: &mut Socket) {
         "capabilities": {},
         "clientInfo": {"name": "test", "version": "0"},
     });
-    say(socket, &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})).await;
+    send(socket, &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})).await;
     let answer = socket.next().await.unwrap().unwrap().into_text().unwrap();
     assert!(answer.contains("2025-11-25"), "{answer}");
-    say(socket, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+    send(socket, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
 }
 
 /// The end of a socket as text.
@@ -99,16 +99,16 @@ async fn each_socket_has_its_own_session() {
     for socket in [&mut first, &mut second] {
         initialize(socket).await;
     }
-    let said = call(&mut first, Era::Legacy, "change_tools", json!({"name": "mine"})).await;
-    assert!(said.contains("added mine"), "{said}");
-    let said = call(&mut first, Era::Legacy, "mine", json!({})).await;
-    assert_eq!(said, "I am mine, added at run time");
-    let said = call(&mut second, Era::Legacy, "mine", json!({})).await;
-    assert_eq!(said, "-32602: there is no tool `mine`");
+    let text = call(&mut first, Era::Legacy, "change_tools", json!({"name": "mine"})).await;
+    assert!(text.contains("added mine"), "{text}");
+    let text = call(&mut first, Era::Legacy, "mine", json!({})).await;
+    assert_eq!(text, "I am mine, added at run time");
+    let text = call(&mut second, Era::Legacy, "mine", json!({})).await;
+    assert_eq!(text, "-32602: there is no tool `mine`");
 
     let mut sessionless = server.open().await;
-    let said = call(&mut sessionless, Era::Sessionless, "echo", json!({"text": "hello"})).await;
-    assert!(said.starts_with("hello"), "{said}");
+    let text = call(&mut sessionless, Era::Sessionless, "echo", json!({"text": "hello"})).await;
+    assert!(text.starts_with("hello"), "{text}");
     server.stop().await;
 }
 
@@ -116,20 +116,20 @@ async fn each_socket_has_its_own_session() {
 async fn foreign_origins_and_too_many_sockets_are_rejected() {
     let server = Server::start().await;
     for (name, value) in [("host", "example.com"), ("origin", "http://example.com")] {
-        let refused = server.ask(name, value).await.unwrap_err();
+        let refused = server.open_with_header(name, value).await.unwrap_err();
         assert!(matches!(&refused, tungstenite::Error::Http(it) if it.status() == 403), "{refused}");
     }
-    server.ask("origin", "http://localhost:8080").await.unwrap();
-    let mut crowd = Vec::new();
+    server.open_with_header("origin", "http://localhost:8080").await.unwrap();
+    let mut sockets = Vec::new();
     let refused = loop {
-        assert!(crowd.len() < 1000, "all are let in");
-        match server.ask("user-agent", "test").await {
-            Ok(socket) => crowd.push(socket),
+        assert!(sockets.len() < 1000, "the number of sockets is not bounded");
+        match server.open_with_header("user-agent", "test").await {
+            Ok(socket) => sockets.push(socket),
             Err(refused) => break refused,
         }
     };
     assert!(matches!(&refused, tungstenite::Error::Http(it) if it.status() == 503), "{refused}");
-    drop(crowd);
+    drop(sockets);
     server.stop().await;
 }
 
@@ -147,8 +147,8 @@ async fn shutdown_closes_sockets() {
 async fn exit_drops_the_socket() {
     let server = Server::start().await;
     let mut socket = server.open().await;
-    let params = Era::Sessionless.dress(json!({"name": "exit", "arguments": {"code": 3}}), &json!({}));
-    say(&mut socket, &json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params})).await;
+    let params = Era::Sessionless.add_meta(json!({"name": "exit", "arguments": {"code": 3}}), &json!({}));
+    send(&mut socket, &json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params})).await;
     assert_eq!(server.running.await.unwrap().unwrap(), ServeOutcome::Exited(3));
     assert_eq!(end(socket).await, "WebSocket protocol error: Connection reset without closing handshake");
 }
@@ -157,7 +157,7 @@ async fn exit_drops_the_socket() {
 async fn oversized_or_binary_message_closes_the_socket() {
     let server = Server::start().await;
     let mut socket = server.open().await;
-    // It hangs up while we still write.
+    // The server closes the connection during this write.
     let _ = socket.send(Message::Text(" ".repeat(5 << 20).into())).await;
     assert_ne!(end(socket).await, "close 1000");
     let mut socket = server.open().await;

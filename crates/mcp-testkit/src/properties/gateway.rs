@@ -54,7 +54,7 @@ fn check_message(message: Result<ClientMessage, FrameError>) {
     check_splices(params.raw());
 }
 
-/// Changed objects are valid JSON, contain the change, and are otherwise equal.
+/// Checks that changed objects are valid JSON, contain the change, and are otherwise equal.
 fn check_splices(object: &RawJson) {
     let Ok(Value::Object(before)) = object.read::<Value>() else { return };
     let renamed = json_splice::with_name(object, "s__\"t\n");
@@ -122,7 +122,7 @@ pub fn gateway_head(bytes: &[u8]) {
     }
 }
 
-/// Headers (`name: value`) and the body that they must match.
+/// Checks headers (`name: value`) against the body that they must match.
 fn check_headers<'a>(lines: impl Iterator<Item = &'a str>, body: &str) {
     let mut map = HeaderMap::new();
     for (name, value) in lines.filter_map(|line| line.split_once(':')).take(64) {
@@ -160,7 +160,7 @@ fn text<'a>(map: &'a HeaderMap, name: &str) -> Option<&'a str> {
     map.get(name)?.to_str().ok()
 }
 
-/// A request that the guard of a loopback listener admits names loopback in `Host` and `Origin`.
+/// Checks that a request that the guard of a loopback listener admits names loopback in `Host` and `Origin`.
 fn check_guard(map: &HeaderMap) {
     let (host, origin) = (text(map, header::HOST.as_str()), text(map, header::ORIGIN.as_str()));
     let guard = HostGuard {

@@ -6,7 +6,7 @@ use serde_json::{Deserializer, Value};
 /// The number of documents that are tried for each direction.
 const DOCUMENTS: u64 = 8;
 
-/// Input: two schemas. Compares them; no change that is called harmless is felt by a validator.
+/// Input: two schemas. Compares them, and checks with a validator that a harmless change refuses no document.
 pub fn schema_change(bytes: &[u8]) {
     let mut values = Deserializer::from_slice(bytes).into_iter::<Value>();
     let (Some(Ok(old)), Some(Ok(new))) = (values.next(), values.next()) else { return };
@@ -25,7 +25,7 @@ pub fn schema_change(bytes: &[u8]) {
     }
 }
 
-/// What `from` accepts, `to` accepts.
+/// Checks that `to` accepts documents that `from` accepts.
 fn check_accepted(from: &Value, to: &Value) {
     let Some(generator) = Generator::new(from) else { return };
     let options = jsonschema::options().should_validate_formats(true).should_ignore_unknown_formats(true);

@@ -109,19 +109,19 @@ impl<'de: 'a, 'a> serde::Deserialize<'de> for Members<'a> {
 }
 
 /// Cuts the input into chunks: the first byte is the number of cuts, the next bytes are their positions.
-fn chunks(bytes: &[u8]) -> (&[u8], Vec<&[u8]>) {
+fn split_chunks(bytes: &[u8]) -> (&[u8], Vec<&[u8]>) {
     let Some((count, rest)) = bytes.split_first() else { return (bytes, Vec::new()) };
-    let (places, text) = rest.split_at(usize::from(*count % 16).min(rest.len()));
-    let mut cuts: Vec<usize> = places.iter().map(|it| usize::from(*it % 128) * text.len() / 127).collect();
+    let (positions, text) = rest.split_at(usize::from(*count % 16).min(rest.len()));
+    let mut cuts: Vec<usize> = positions.iter().map(|it| usize::from(*it % 128) * text.len() / 127).collect();
     cuts.extend([0, text.len()]);
     cuts.sort_unstable();
     (text, cuts.windows(2).map(|it| &text[it[0]..it[1]]).collect())
 }
 
-/// Lines from a pipe, however its bytes come, with a limit small enough to be met.
+/// Lines of a byte stream in any chunks, with a small limit.
 pub fn stdio_lines(bytes: &[u8]) {
     const LIMIT: usize = 24;
-    let (text, chunks) = chunks(bytes);
+    let (text, chunks) = split_chunks(bytes);
     let mut lines = LineBuffer::new(LIMIT);
     let mut got: Vec<Result<Vec<u8>, usize>> = Vec::new();
     for chunk in chunks {
@@ -137,9 +137,9 @@ pub fn stdio_lines(bytes: &[u8]) {
 
     let mut want = Vec::new();
     let mut left = text;
-    let mut begun = false;
-    let trimmed = |line: &[u8], begun: &mut bool| {
-        let first = !std::mem::replace(begun, true);
+    let mut has_started = false;
+    let trim = |line: &[u8], has_started: &mut bool| {
+        let first = !std::mem::replace(has_started, true);
         let line = if first { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
         let end = line.len() - line.iter().rev().take_while(|it| matches!(it, b'\r' | b'\n')).count();
         line[..end].to_vec()
@@ -147,21 +147,22 @@ pub fn stdio_lines(bytes: &[u8]) {
     while let Some(at) = left.iter().position(|it| *it == b'\n') {
         let (line, after) = left.split_at(at + 1);
         left = after;
-        match line.len() > LIMIT {
-            true => want.push(Err(line.len())),
-            false => want.extend(Some(trimmed(line, &mut begun)).filter(|it| !it.is_empty()).map(Ok)),
+        if line.len() > LIMIT {
+            want.push(Err(line.len()));
+        } else {
+            want.extend(Some(trim(line, &mut has_started)).filter(|it| !it.is_empty()).map(Ok));
         }
     }
     assert_eq!(got, want);
     if left.len() <= LIMIT {
-        let last = Some(trimmed(left, &mut begun)).filter(|it| !it.is_empty());
+        let last = Some(trim(left, &mut has_started)).filter(|it| !it.is_empty());
         assert_eq!(rest.map(|it| it.to_vec()), last);
     }
 }
 
 /// An event stream in any chunks, compared with the standard's algorithm.
 pub fn event_stream(bytes: &[u8]) {
-    let (text, chunks) = chunks(bytes);
+    let (text, chunks) = split_chunks(bytes);
     // A large limit: nothing is discarded.
     let mut stream = EventStreamParser::new(1 << 20);
     let mut got = Vec::new();
