@@ -11,6 +11,7 @@ use super::connection::HttpConnection;
 use crate::net::Response;
 use crate::net::event_stream::{Event, EventStreamParser};
 use crate::net::http1::net_failure;
+use crate::net::timeouts::MAX_TIMEOUT;
 use crate::rpc::idle_lines::{IdleLineCounter, idle_lines_message};
 use crate::transport::{MessageClass, StreamId};
 
@@ -34,9 +35,6 @@ pub(super) struct StreamReader {
     /// future.
     idle_lines: Option<Box<IdleLineCounter>>,
 }
-
-/// Maximum silence timeout. A longer one might overflow the clock.
-const MAX_SILENCE: Duration = Duration::from_secs(60 * 60 * 24);
 
 /// How a stream ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -119,7 +117,7 @@ impl StreamReader {
                 if is_draining {
                     *drain_deadline.get_or_insert_with(|| Instant::now() + READ_AFTER_RESPONSE)
                 } else {
-                    Instant::now() + connection.endpoint.stream_timeout.min(MAX_SILENCE)
+                    Instant::now() + connection.endpoint.stream_timeout.min(MAX_TIMEOUT)
                 }
             };
             let chunk = match response.chunk_before(deadline).await {

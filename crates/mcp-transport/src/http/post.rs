@@ -13,24 +13,13 @@ use super::sessions::{MessageContext, MessageHeaders};
 use super::{body, response, resume};
 use crate::error::request_error::RequestError;
 use crate::net::headers::SESSION_ID;
+use crate::net::timeouts::{CANCEL_TIMEOUT, DRAIN_TIMEOUT, ERROR_BODY_TIMEOUT, NOTIFICATION_TIMEOUT};
 use crate::net::{ExchangeError, RequestParts, Response};
 use crate::transport::{Epoch, OutboundMessage, RequestId, StreamError, StreamId};
 
 /// How long other messages wait for the response to `notifications/initialized`. A server that has not
 /// responded by then has read it, or never will.
 const INITIALIZED_WAIT: Duration = Duration::from_secs(2);
-
-/// Timeout of `notifications/cancelled`.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Timeout of any other message without a response.
-const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Timeout of the body of an error response. The status alone suffices.
-const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Timeout of a body that is ignored.
-const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// A request in flight.
 struct SentRequest {
@@ -163,7 +152,7 @@ impl SentRequest {
             connection.inbound.deliver(StreamId::Request(self.id, self.epoch), body);
             return None;
         }
-        if is_json(response) && !body.is_empty() {
+        if response.has_content_type("application/json") && !body.is_empty() {
             connection.inbound.deliver(StreamId::Request(self.id, self.epoch), body.clone());
         } else {
             connection.inbound.record_noise(body.len());
@@ -190,7 +179,7 @@ impl SentRequest {
         let status = response.status.as_u16();
         let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
         let error_body = response::parse_error_body(&body, Some(self.id), &connection.endpoint.redactor);
-        let meaning = response::interpret_status(status, &error_body, self.context);
+        let meaning = response::classify_status(status, &error_body, self.context);
         let redactor = &connection.endpoint.redactor;
         let error = response::error_response(status, &response.headers, error_body, redactor);
         match meaning {
@@ -251,7 +240,7 @@ async fn send_notification(
         }
         let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
         let error_body = response::parse_error_body(&body, None, &connection.endpoint.redactor);
-        if response::interpret_status(status, &error_body, message_headers.context)
+        if response::classify_status(status, &error_body, message_headers.context)
             == StatusMeaning::SessionLost
         {
             connection.sessions.mark_lost(*epoch);
@@ -269,8 +258,4 @@ async fn send_notification(
         }
         Err(_) => tracing::debug!(method = head.method_name(), "a message was not accepted in time"),
     }
-}
-
-fn is_json(response: &Response) -> bool {
-    response.has_content_type("application/json")
 }

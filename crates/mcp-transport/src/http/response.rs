@@ -62,11 +62,7 @@ pub(super) fn split_lines(body: &Bytes, id: RequestId) -> Option<Vec<Bytes>> {
 }
 
 /// Interprets an error status.
-pub(super) fn interpret_status(
-    status: u16,
-    error_body: &ErrorBody,
-    context: MessageContext,
-) -> StatusMeaning {
+pub(super) fn classify_status(status: u16, error_body: &ErrorBody, context: MessageContext) -> StatusMeaning {
     let error_code = error_body.error.as_ref().map(|it| it.code);
     let is_response = error_body.has_request_id && context != MessageContext::Handshake;
     let in_session = context == MessageContext::Session;
@@ -157,7 +153,7 @@ mod tests {
 
     #[track_caller]
     fn check(status: u16, context: MessageContext, body: &'static str, want: StatusMeaning) {
-        assert_eq!(interpret_status(status, &error_body(body), context), want, "{status} {context:?} {body}");
+        assert_eq!(classify_status(status, &error_body(body), context), want, "{status} {context:?} {body}");
     }
 
     const NO_SESSION: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;

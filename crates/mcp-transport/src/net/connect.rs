@@ -58,7 +58,7 @@ pub(crate) struct StreamConnector<'a> {
 /// The `Proxy-Authorization` of requests to this URL that an HTTP proxy forwards. `None` if no HTTP proxy forwards
 /// them; `Some(None)` if the proxy needs no authorization.
 #[cfg(any(feature = "http", feature = "sse"))]
-pub(crate) fn forwarding_authorization<'a>(
+pub(crate) fn proxy_authorization<'a>(
     proxy: Option<&'a Proxy>,
     url: &Url,
 ) -> Option<Option<&'a HeaderValue>> {

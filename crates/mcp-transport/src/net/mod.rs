@@ -36,6 +36,8 @@ pub(crate) mod stream;
 pub(crate) mod tcp;
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(any(feature = "http", feature = "sse"))]
+pub(crate) mod timeouts;
 pub mod tls;
 pub(crate) mod url_endpoint;
 

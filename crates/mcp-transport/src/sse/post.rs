@@ -1,8 +1,6 @@
 //! POST of one message. The JSON-RPC response arrives on the stream; the HTTP response only shows whether the message
 //! was accepted.
 
-use std::time::Duration;
-
 use http::HeaderValue;
 use mcp_host_model::Method;
 use tokio::sync::oneshot;
@@ -11,20 +9,9 @@ use super::connection::SseConnection;
 use super::send_queue::AbortReason;
 use crate::error::request_error::RequestError;
 use crate::net::headers::PROTOCOL_VERSION;
+use crate::net::timeouts::{CANCEL_TIMEOUT, DRAIN_TIMEOUT, ERROR_BODY_TIMEOUT, NOTIFICATION_TIMEOUT};
 use crate::net::{RequestParts, error_body};
 use crate::transport::{MessageHead, OutboundMessage, RequestId, StreamError, StreamId};
-
-/// Timeout of `notifications/cancelled`.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Timeout of any other message without a response.
-const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Timeout of the body of an error response. The status alone suffices.
-const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Timeout of a body that is ignored, and of an HTTP response after the JSON-RPC response.
-const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// A finished POST.
 pub(super) struct PostResult {

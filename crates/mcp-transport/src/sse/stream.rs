@@ -14,15 +14,10 @@ use crate::error::disconnect::DisconnectReason;
 use crate::error::request_error::RequestError;
 use crate::net::event_stream::{Event, EventStreamParser};
 use crate::net::http1::net_failure;
+use crate::net::timeouts::{ERROR_BODY_TIMEOUT, MAX_TIMEOUT};
 use crate::net::{Client, HttpEndpoint, RequestParts, RequestTarget, Response, error_body, headers};
 use crate::rpc::idle_lines::{IdleLineCounter, idle_lines_message};
 use crate::rpc::rate_limiter::RateLimiter;
-
-/// Maximum silence timeout. A longer one might overflow the clock.
-const MAX_SILENCE: Duration = Duration::from_secs(60 * 60 * 24);
-
-/// Timeout of the body of an error response. The status alone suffices.
-const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An open stream.
 pub(super) struct SseStream {
@@ -66,7 +61,7 @@ pub(super) enum SseStreamEnd {
 impl StreamLimits {
     pub(super) fn from_endpoint(endpoint: &HttpEndpoint) -> StreamLimits {
         StreamLimits {
-            max_silence: endpoint.stream_timeout.min(MAX_SILENCE),
+            max_silence: endpoint.stream_timeout.min(MAX_TIMEOUT),
             max_event_bytes: endpoint.max_message_bytes,
         }
     }
@@ -80,7 +75,7 @@ pub(super) async fn open_stream(
     target: &RequestTarget,
     post_headers: &HeaderMap,
 ) -> Result<(SseStream, Url), RequestError> {
-    let deadline = Instant::now() + endpoint.connect_timeout.min(MAX_SILENCE);
+    let deadline = Instant::now() + endpoint.connect_timeout.min(MAX_TIMEOUT);
     let late =
         |what: &str| format!("{} {what} within {} s", endpoint.label, endpoint.connect_timeout.as_secs_f64());
     let headers = headers::get_or_delete_headers(post_headers.clone());

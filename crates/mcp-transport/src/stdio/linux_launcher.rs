@@ -236,23 +236,18 @@ unsafe fn reset_signals() {
     /// The kernel's `sigaction`: handler, flags, restorer, mask.
     type Action = [usize; 8];
     /// The size of the kernel's signal set in bytes.
-    const SET_BYTES: usize = 8;
+    const SET: usize = 8;
     // SAFETY: an action of zeros is the default action, and the calls write to locals only.
     unsafe {
         for signal in 1..=libc::SIGRTMAX() {
             let mut action: Action = [0; 8];
-            let result = libc::syscall(
-                libc::SYS_rt_sigaction,
-                signal,
-                ptr::null::<Action>(),
-                &raw mut action,
-                SET_BYTES,
-            );
+            let result =
+                libc::syscall(libc::SYS_rt_sigaction, signal, ptr::null::<Action>(), &raw mut action, SET);
             let is_handled = !matches!(action[0], libc::SIG_DFL | libc::SIG_IGN);
             if result == 0 && (is_handled || signal == libc::SIGPIPE) {
                 let default: Action = [0; 8];
                 let none = ptr::null_mut::<Action>();
-                libc::syscall(libc::SYS_rt_sigaction, signal, &raw const default, none, SET_BYTES);
+                libc::syscall(libc::SYS_rt_sigaction, signal, &raw const default, none, SET);
             }
         }
         let mut none: libc::sigset_t = mem::zeroed();

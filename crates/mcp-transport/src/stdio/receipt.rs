@@ -9,6 +9,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -126,7 +127,8 @@ impl ReceiptDirectory {
             token: token.to_owned(),
             command: command.to_owned(),
         };
-        create_private_directory(&self.0)?;
+        // Only the user may read the folder.
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
         let guard = ReceiptGuard { path: self.0.join(format!("{token}.json")), receipt };
         guard.save()?;
         Ok(guard)
@@ -180,12 +182,6 @@ pub(crate) fn new_token() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let pid = std::process::id();
     format!("{pid}-{}-{}", start_time(pid).unwrap_or_default(), NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
-#[cfg(unix)]
-fn create_private_directory(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// Kills all processes with the token, for a started child that could not be managed. The caller waits for the child

@@ -17,7 +17,7 @@ use crate::rpc::rate_limiter::RateLimiter;
 use crate::transport::{FrameSink, StreamId};
 
 /// Reads messages and delivers them to the engine.
-pub(super) struct WebSocketReader<'a> {
+pub(super) struct SocketReader<'a> {
     socket: &'a Socket,
     sink: Arc<dyn FrameSink>,
     redactor: &'a Redactor,
@@ -40,14 +40,14 @@ pub(super) struct ReadEnd {
     pub(super) close_code: Option<CloseCode>,
 }
 
-impl<'a> WebSocketReader<'a> {
+impl<'a> SocketReader<'a> {
     pub(super) fn new(
         socket: &'a Socket,
         sink: Arc<dyn FrameSink>,
         redactor: &'a Redactor,
-    ) -> WebSocketReader<'a> {
+    ) -> SocketReader<'a> {
         let rate_limiter = RateLimiter::new(Instant::now());
-        WebSocketReader {
+        SocketReader {
             socket,
             sink,
             redactor,

@@ -61,9 +61,8 @@ pub(super) enum UpgradeError {
 
 /// The path and query of the request.
 pub(super) fn request_target(url: &Url) -> Result<Uri, ConnectError> {
-    let target = &url[Position::BeforePath..Position::AfterQuery];
-    let target = target.parse::<PathAndQuery>();
-    target
+    url[Position::BeforePath..Position::AfterQuery]
+        .parse::<PathAndQuery>()
         .map(Uri::from)
         .map_err(|_| ConnectError::Invalid("the URL's path is not valid in a request".to_owned()))
 }

@@ -23,7 +23,7 @@ use crate::transport::{Outbound, OutboundQueue};
 const MAX_BATCH_MESSAGES: usize = 256;
 
 /// Writes messages and keeps the connection alive.
-pub(super) struct WebSocketWriter<'a> {
+pub(super) struct SocketWriter<'a> {
     pub(super) socket: &'a Socket,
     pub(super) activity: Arc<Activity>,
     pub(super) keep_alive: KeepAlive,
@@ -40,7 +40,7 @@ pub(super) enum WriteError {
     Unresponsive(DisconnectReason),
 }
 
-impl WebSocketWriter<'_> {
+impl SocketWriter<'_> {
     /// Writes until writing fails or the engine has ended.
     pub(super) async fn run(&mut self, outbound: &mut OutboundQueue) -> Result<(), WriteError> {
         let mut batch = Vec::with_capacity(MAX_BATCH_MESSAGES);

@@ -30,7 +30,7 @@ pub(super) fn server(rest: impl Fn(&Value) -> Vec<ServerAction> + Send + Sync + 
         json!({"name": "bad", "inputSchema": "anything"}),
     ];
     scripted_server(tools, move |message| match message["params"]["name"].as_str() {
-        Some("other") => vec![ServerAction::Send(tool_response(message, "hello"))],
+        Some("other") => respond(message, "hello"),
         _ => rest(message),
     })
 }
@@ -44,7 +44,7 @@ pub(super) fn on_call(handle: impl Fn(&Value) -> Vec<ServerAction> + Send + Sync
 }
 
 /// The script of a server that responds to other calls with these raw texts, then with a valid response.
-pub(super) fn texts_then_result(texts: fn(&Value) -> Vec<String>) -> Script {
+pub(super) fn after_texts(texts: fn(&Value) -> Vec<String>) -> Script {
     server(move |message| match message["method"].as_str() {
         Some("tools/call") => {
             let texts = texts(message).into_iter().chain([tool_response(message, "hello")]);
@@ -56,7 +56,7 @@ pub(super) fn texts_then_result(texts: fn(&Value) -> Vec<String>) -> Script {
 
 /// The script of a server that waits for `number` calls and responds in reverse order, to each with the name of its
 /// tool.
-pub(super) fn reverse_order(number: usize) -> Script {
+pub(super) fn in_reverse(number: usize) -> Script {
     let held = Mutex::new(Vec::<Value>::new());
     server(move |message| {
         if message["method"] != "tools/call" {
@@ -131,6 +131,11 @@ fn discover_result() -> Value {
         "capabilities": {"tools": {"listChanged": true}},
         "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "scripted", "version": "1"}},
     })
+}
+
+/// The action that responds to a call with this text.
+pub(super) fn respond(message: &Value, text: &str) -> Vec<ServerAction> {
+    vec![ServerAction::Send(tool_response(message, text))]
 }
 
 /// The response to a call of a tool.

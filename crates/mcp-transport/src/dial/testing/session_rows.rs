@@ -67,7 +67,7 @@ async fn call_other(run: SessionRun) -> String {
 }
 
 /// Makes concurrent calls, and counts those that get their own response.
-pub(super) async fn call_concurrently(number: usize, run: SessionRun) -> String {
+pub(super) async fn call_all(number: usize, run: SessionRun) -> String {
     let mut calls = JoinSet::new();
     for name in (0..number).map(|it| format!("tool-{it}")) {
         let session = Arc::clone(&run.session);

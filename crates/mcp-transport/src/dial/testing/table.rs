@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::action::{Script, ServerAction};
 use super::link_rows::{self, LinkRun};
 use super::run::{ResponseForm, SessionRun};
-use super::script::{self, error_response, notification, tool_response, tool_response_for};
+use super::script::{self, error_response, notification, respond, tool_response, tool_response_for};
 use super::session_rows::{self, ARGUMENTS_WITH_LINE_BREAKS, NOISE, SHORT_TIMEOUT, call_twice};
 
 /// The time limit of a handshake that gets no response.
@@ -76,17 +76,10 @@ impl Row {
 }
 
 pub(super) fn rows() -> Vec<Row> {
-    [
-        well_behaved_rows(),
-        large_message_rows(),
-        size_limit_rows(),
-        end_rows(),
-        invalid_message_rows(),
-        transport_rows(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    [well_behaved_rows(), size_rows(), limit_rows(), end_rows(), invalid_message_rows(), transport_rows()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn row<F: Future<Output = String> + Send + 'static>(
@@ -137,29 +130,12 @@ fn lost_row(name: &'static str, handle: fn(&Value) -> Vec<ServerAction>) -> Row 
 
 fn well_behaved_rows() -> Vec<Row> {
     vec![
-        stream_row(
-            "order",
-            script::texts_then_result(progress_notifications),
-            session_rows::call_in_order,
-            "in order",
-        ),
-        row(
-            "3 calls at once",
-            script::reverse_order(3),
-            |it| session_rows::call_concurrently(3, it),
-            "3 of 3",
-        ),
-        row(
-            "64 calls at once",
-            script::reverse_order(64),
-            |it| session_rows::call_concurrently(64, it),
-            "64 of 64",
-        ),
+        stream_row("order", script::after_texts(progress), session_rows::call_in_order, "in order"),
+        row("3 calls at once", script::in_reverse(3), |it| session_rows::call_all(3, it), "3 of 3"),
+        row("64 calls at once", script::in_reverse(64), |it| session_rows::call_all(64, it), "64 of 64"),
         stream_row(
             "list_changed before a response",
-            script::texts_then_result(|_| {
-                vec![notification("notifications/tools/list_changed", &json!({})); 2]
-            }),
+            script::after_texts(|_| vec![notification("notifications/tools/list_changed", &json!({})); 2]),
             session_rows::count_list_changes,
             "hello, 2 changes",
         ),
@@ -184,7 +160,7 @@ fn well_behaved_rows() -> Vec<Row> {
     ]
 }
 
-fn large_message_rows() -> Vec<Row> {
+fn size_rows() -> Vec<Row> {
     vec![
         row(
             "a small response behind a large one that is not read",
@@ -194,18 +170,11 @@ fn large_message_rows() -> Vec<Row> {
         ),
         row(
             "a message of 10 MiB",
-            script::on_call(|message| {
-                vec![ServerAction::Send(tool_response(message, &"x".repeat(10 << 20)))]
-            }),
+            script::on_call(|message| respond(message, &"x".repeat(10 << 20))),
             |it| call_twice(it, None),
             "10485760 bytes | hello",
         ),
-        row(
-            "a call of 4 MiB",
-            script::texts_then_result(|_| Vec::new()),
-            session_rows::call_large,
-            TWO_HELLO,
-        ),
+        row("a call of 4 MiB", script::after_texts(|_| Vec::new()), session_rows::call_large, TWO_HELLO),
         row(
             "a call that is dropped while it is sent",
             script::on_call(|_| vec![ServerAction::KeepOpen]),
@@ -222,11 +191,9 @@ fn large_message_rows() -> Vec<Row> {
 }
 
 /// Rows about the maximum size of a message.
-fn size_limit_rows() -> Vec<Row> {
+fn limit_rows() -> Vec<Row> {
     let small = |row| Row { limits: limits_with(|limits| limits.message_bytes = SMALL_LIMIT), ..row };
-    let text_of = |size: usize| {
-        script::on_call(move |message| vec![ServerAction::Send(tool_response(message, &"x".repeat(size)))])
-    };
+    let text_of = |size: usize| script::on_call(move |message| respond(message, &"x".repeat(size)));
     let two = |it| call_twice(it, None);
     let above = row(
         "a message above the size limit",
@@ -295,11 +262,11 @@ fn invalid_message_rows() -> Vec<Row> {
     vec![
         stream_row(
             "noise, which is counted",
-            script::texts_then_result(|_| NOISE.map(Into::into).to_vec()),
+            script::after_texts(|_| NOISE.map(Into::into).to_vec()),
             session_rows::call_with_noise,
             "hello, counted | hello",
         ),
-        stream_row("noise before the response", script::texts_then_result(noise_texts), two, TWO_HELLO),
+        stream_row("noise before the response", script::after_texts(noise_texts), two, TWO_HELLO),
         unanswered_row(
             "noise in place of the response",
             |_| ServerAction::Send("Segmentation fault".to_owned()),
@@ -307,7 +274,7 @@ fn invalid_message_rows() -> Vec<Row> {
         ),
         stream_row(
             "responses with a wrong id, then one",
-            script::texts_then_result(responses_with_wrong_ids),
+            script::after_texts(responses_with_wrong_ids),
             two,
             TWO_HELLO,
         ),
@@ -344,7 +311,7 @@ fn invalid_message_rows() -> Vec<Row> {
         ),
         stream_row(
             "a ping with the number of one of our calls",
-            script::texts_then_result(|message| {
+            script::after_texts(|message| {
                 vec![json!({"jsonrpc": "2.0", "id": message["id"], "method": "ping"}).to_string()]
             }),
             session_rows::call_during_ping,
@@ -376,13 +343,13 @@ fn check_arguments(message: &Value) -> Vec<ServerAction> {
     let arguments = &message["params"]["arguments"];
     let is_long = arguments["list"][0].as_str().is_some_and(|it| it.len() == session_rows::LONG_TEXT_BYTES);
     let is_whole = arguments["text"] == want["text"] && (arguments["list"] == want["list"] || is_long);
-    vec![ServerAction::Send(tool_response(message, if is_whole { "whole" } else { "changed" }))]
+    respond(message, if is_whole { "whole" } else { "changed" })
 }
 
 /// The outcome of two calls with the response `hello`.
 const TWO_HELLO: &str = "hello | hello";
 
-fn progress_notifications(message: &Value) -> Vec<String> {
+fn progress(message: &Value) -> Vec<String> {
     let token = &message["params"]["_meta"]["progressToken"];
     let params = |it: i32| json!({"progressToken": token, "progress": it});
     (1..=8).map(|it| notification("notifications/progress", &params(it))).collect()

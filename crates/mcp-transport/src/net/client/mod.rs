@@ -6,14 +6,13 @@
 use std::error::Error as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Uri, Version};
 use hyper_util::client::proxy::matcher::Matcher;
 use rustls::ClientConfig;
 
-use super::connect::{StreamConnector, StreamUse, forwarding_authorization, speaks_tls};
+use super::connect::{StreamConnector, StreamUse, proxy_authorization, speaks_tls};
 use super::http1::{Request, net_failure};
 use super::inline_connection::Http1Connection;
 use super::loopback::is_loopback;
@@ -21,6 +20,7 @@ use super::pool::{Pool, PooledConnection};
 use super::proxy::Proxy;
 use super::request_target::{RequestTarget, insert_host};
 use super::response::Response;
+use super::timeouts::MAX_TIMEOUT;
 use super::{HttpEndpoint, RequestParts, proxy, tls, url_endpoint};
 use crate::error::disconnect::StartError;
 use crate::error::net_failure::NetFailure;
@@ -29,9 +29,6 @@ use crate::transport::StreamError;
 
 /// How often a request is sent again that an HTTP/2 server reports as not processed.
 const MAX_RETRIES: usize = 2;
-
-/// Maximum timeout. A longer one might overflow the clock.
-const MAX_TIMEOUT: Duration = Duration::from_secs(60 * 60 * 24);
 
 /// Why a request has no usable response.
 #[derive(Debug)]
@@ -106,7 +103,7 @@ impl Client {
             value.set_sensitive(true);
             headers.entry(AUTHORIZATION).or_insert(value);
         }
-        if let Some(Some(authorization)) = forwarding_authorization(self.proxy.as_ref(), url) {
+        if let Some(Some(authorization)) = proxy_authorization(self.proxy.as_ref(), url) {
             headers.insert(PROXY_AUTHORIZATION, authorization.clone());
         }
         (RequestTarget::new(url.clone()), headers)
@@ -141,7 +138,7 @@ impl Client {
             };
             let mut error = match connection {
                 PooledConnection::Http1(mut connection) => {
-                    let uri = match forwarding_authorization(self.proxy.as_ref(), &self.endpoint.url) {
+                    let uri = match proxy_authorization(self.proxy.as_ref(), &self.endpoint.url) {
                         None => &uris.path,
                         Some(_) => &uris.absolute,
                     };

@@ -1,5 +1,7 @@
 //! Tests of requests post_through_proxy proxies, of invalid responses, and of failed connections.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::Method;
 use mcp_host_model::{Limits, UrlEndpoint};

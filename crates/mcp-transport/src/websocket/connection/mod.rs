@@ -11,9 +11,9 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use super::activity::ActivityStream;
 use super::endpoint::WebSocketEndpoint;
 use super::keep_alive::{KeepAlive, PING_AFTER};
-use super::reader::{ReadEnd, WebSocketReader};
+use super::reader::{ReadEnd, SocketReader};
 use super::socket::Socket;
-use super::writer::{WebSocketWriter, WriteError};
+use super::writer::{SocketWriter, WriteError};
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::error::evidence::Evidence;
 use crate::transport::Link;
@@ -33,10 +33,10 @@ pub(super) async fn run_connection(
     let Link { mut outbound, inbound: sink, shutdown: mut shutdown_signal } = link;
     let activity = stream.get_ref().activity();
     let socket = Socket::new(stream);
-    let mut reader = WebSocketReader::new(&socket, sink, &endpoint.redactor);
+    let mut reader = SocketReader::new(&socket, sink, &endpoint.redactor);
     let keep_alive = KeepAlive::new(PING_AFTER, endpoint.pong_timeout);
     let mut writer =
-        WebSocketWriter { socket: &socket, activity, keep_alive, write_timeout: endpoint.write_timeout };
+        SocketWriter { socket: &socket, activity, keep_alive, write_timeout: endpoint.write_timeout };
     let close_deadline = || Instant::now() + CLOSE_TIMEOUT;
 
     // Not biased: all branches share the task's budget, and a flood in one direction must not starve the other.
@@ -75,7 +75,7 @@ fn end_for_shutdown() -> ReadEnd {
 /// writing peer is not blocked.
 async fn close(
     socket: &Socket,
-    reader: &mut WebSocketReader<'_>,
+    reader: &mut SocketReader<'_>,
     close_code: Option<CloseCode>,
     deadline: Instant,
 ) {
