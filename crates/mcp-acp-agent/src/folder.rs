@@ -21,7 +21,7 @@ const FOLDER_CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Limits concurrent checks in this process, because its connections share the threads.
 static FOLDER_CHECKS: Semaphore = Semaphore::const_new(16);
 
-/// Checks a folder, for [`mcp_host_acp::AgentProfile::check_folder`]. Lists it, but reads no file.
+/// Checks that a folder exists and can be listed, for [`mcp_host_acp::AgentProfile::check_folder`].
 pub fn check_folder(path: &str) -> FolderStatus {
     let refused = |kind: ErrorKind| match kind {
         ErrorKind::NotFound => FolderStatus::Missing,

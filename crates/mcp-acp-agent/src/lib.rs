@@ -56,7 +56,7 @@ pub use mcp_host_runtime::ToolCall;
 
 pub use error::SessionSetupError;
 pub use folder::check_folder;
-/// For [`StatusStream::stream`].
+/// For [`StatusStream::into_stream`].
 #[doc(no_inline)]
 pub use futures_util::stream::BoxStream;
 pub use login::LoginPage;

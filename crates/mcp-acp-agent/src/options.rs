@@ -18,8 +18,8 @@ use crate::server_set::SharedServers;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ConnectOptions {
-    /// The limits of each server. `startup` is the timeout from its start to its tools: a server that takes longer is
-    /// ended, and started again later.
+    /// The limits of each server. `startup` is the timeout from its start until its tools are known: a server that
+    /// takes longer is ended, and started again later.
     pub limits: Limits,
     /// How long the session waits for its servers. It begins without those that are not connected by then; each joins
     /// it when it is ready. A required server must be connected by then.
@@ -35,9 +35,9 @@ pub struct ConnectOptions {
     /// `max_servers`, and their failures do not refuse a session.
     #[debug(skip)]
     pub own_servers: DesiredServers,
-    /// Has sessions with equal lists of servers use the same servers; see [`SharedServers`] for what is not separated
-    /// then. `None`, the default: each session has its own. A session with a server over the ACP connection always has
-    /// its own.
+    /// Makes sessions with equal lists of servers use the same servers; see [`SharedServers`] for what is not separated
+    /// then. `None`, the default: each session has its own servers. A session with a server over the ACP connection
+    /// always has its own.
     #[debug(skip)]
     pub shared: Option<SharedServers>,
     #[cfg(feature = "oauth")]

@@ -45,21 +45,22 @@ pub trait TypedSessionRequest: JsonRpcRequest + Sync {
 
     /// Returns the session id; `None` for `session/new`, and if the request has none.
     ///
-    /// For `session/fork` this is the forked session, which continues: the servers belong to the new session and must
-    /// not replace those of the forked one.
+    /// For `session/fork` this is the session that is forked, which continues: the servers of the request belong to the
+    /// new session, and must not replace those of the forked one.
     fn session_id(&self) -> Option<String> {
         if Self::METHOD == SessionMethod::New {
             return None;
         }
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Named {
+        struct WithSessionId {
             session_id: Option<String>,
         }
-        self.session_request().params.read::<Named>().ok()?.session_id
+        self.session_request().params.read::<WithSessionId>().ok()?.session_id
     }
 }
 
+/// Defines a request type with its method, version and response.
 macro_rules! request {
     ($(#[$documentation:meta])* $name:ident, $method:expr, $version:expr, $response:ty) => {
         $(#[$documentation])*
@@ -76,11 +77,11 @@ macro_rules! request {
             }
 
             fn to_untyped_message(&self) -> Result<UntypedMessage, Error> {
-                untyped(&self.0)
+                to_untyped(&self.0)
             }
 
             fn parse_message(method: &str, params: &Value) -> Result<$name, Error> {
-                read($method, method, params).map($name)
+                read_request($method, method, params).map($name)
             }
         }
 
@@ -132,12 +133,12 @@ request!(
     ForkSessionV2, SessionMethod::Fork, AcpVersion::V2, agent_client_protocol::v2::schema::ForkSessionResponse
 );
 
-fn untyped(request: &SessionRequest) -> Result<UntypedMessage, Error> {
+fn to_untyped(request: &SessionRequest) -> Result<UntypedMessage, Error> {
     let params: Value = request.params.read().expect("raw JSON is JSON");
     UntypedMessage::new(request.method.as_str(), params)
 }
 
-fn read(expected: SessionMethod, method: &str, params: &Value) -> Result<SessionRequest, Error> {
+fn read_request(expected: SessionMethod, method: &str, params: &Value) -> Result<SessionRequest, Error> {
     if method != expected.as_str() {
         return Err(Error::method_not_found());
     }

@@ -14,8 +14,8 @@ use url::Url;
 pub(crate) struct SessionRoots(Vec<Root>);
 
 impl SessionRoots {
-    /// Returns `cwd`, then `additionalDirectories` in order, without duplicates. Paths of another operating system
-    /// are omitted.
+    /// Creates the roots: `cwd`, then `additionalDirectories` in order, without duplicates. Paths of another operating
+    /// system are omitted.
     pub(crate) fn of(session: &ValidatedRequest) -> SessionRoots {
         let mut roots: Vec<Root> = Vec::new();
         for path in std::iter::once(&session.cwd).chain(&session.additional_directories) {

@@ -22,7 +22,7 @@ use crate::login::oauth::BackgroundLogins;
 #[derive(Clone, Default)]
 pub struct SharedServers(Arc<Mutex<Vec<SharedSet>>>);
 
-/// A set that sessions share.
+/// An entry of [`SharedServers`]: a set that sessions share.
 struct SharedSet {
     set: Weak<ServerSet>,
     /// The number of sessions that are not closed. Other holders of the set, such as the handle of a closed session, do
@@ -30,16 +30,16 @@ struct SharedSet {
     open_sessions: usize,
 }
 
-/// A set of servers.
+/// A set of servers, and the host that runs them.
 pub(crate) struct ServerSet {
-    /// Started when it is first needed: a session without servers has none.
+    /// Created when it is first needed: a session without servers has none.
     host: OnceLock<Host>,
     pub(crate) parts: ServerSetParts,
     /// The number of sessions that use the servers. Locked while they are started or stopped.
     users: tokio::sync::Mutex<usize>,
 }
 
-/// The parts of a set.
+/// The servers of a set, and the options of its host.
 pub(crate) struct ServerSetParts {
     pub(crate) host_options: HostOptions,
     pub(crate) dialer: Dialer,
@@ -61,7 +61,7 @@ impl SharedServers {
         let mut sets = self.lock();
         sets.retain(|known| known.set.strong_count() > 0);
         for known in sets.iter_mut() {
-            if let Some(same) = known.set.upgrade().filter(|same| same.is_same(&set)) {
+            if let Some(same) = known.set.upgrade().filter(|same| same.is_equal_to(&set)) {
                 known.open_sessions += 1;
                 return same;
             }
@@ -71,8 +71,8 @@ impl SharedServers {
         set
     }
 
-    /// Ends the membership of a session, and removes the set with its last one. `is_open` is whether the session is a
-    /// member. Returns whether the set has no member.
+    /// Ends the membership of a session in a set, and removes a set without members. `is_open` is the session's flag
+    /// that it is a member. Returns whether the set has no member left.
     fn leave(&self, set: &ServerSet, is_open: &AtomicBool) -> bool {
         let mut sets = self.lock();
         let Some(at) = sets.iter().position(|known| std::ptr::eq(known.set.as_ptr(), set)) else {
@@ -122,19 +122,20 @@ impl ServerSet {
         self.parts.shared.is_some()
     }
 
-    /// Returns the host, and starts it if necessary.
+    /// Returns the host, which is created at the first call.
     pub(crate) fn host(&self) -> &Host {
         self.host.get_or_init(|| {
             Host::with_dialer(self.parts.host_options.clone(), Arc::clone(&self.parts.dialer))
         })
     }
 
-    /// Returns the current snapshot; `None` if the host is not started.
+    /// Returns the current snapshot; `None` before the host is created.
     pub(crate) fn snapshot(&self) -> Option<Arc<HostSnapshot>> {
         self.host.get().map(Host::snapshot)
     }
 
-    /// Starts the servers for a session, also those that have failed. `is_used` is whether the session uses them.
+    /// Starts the servers for a session, including those that have failed. `is_used` is the session's flag that it uses
+    /// them.
     pub(crate) async fn start(&self, is_used: &AtomicBool) {
         let mut users = self.users.lock().await;
         // Counted first, because a cancelled `apply` may be executed all the same.
@@ -142,7 +143,7 @@ impl ServerSet {
         self.host().apply(self.parts.desired.clone()).await;
     }
 
-    /// Ends the use by a session. The servers stop with the last one.
+    /// Ends the use by a session. The servers stop when no session uses them.
     pub(crate) async fn stop(&self, is_used: &AtomicBool) {
         let mut users = self.users.lock().await;
         if !is_used.swap(false, Ordering::AcqRel) {
@@ -154,7 +155,7 @@ impl ServerSet {
         }
     }
 
-    /// Starts those that have failed, if the servers are in use.
+    /// Starts the servers that have failed, if the set is in use.
     #[cfg(feature = "oauth")]
     async fn start_failed(&self) {
         let users = self.users.lock().await;
@@ -163,8 +164,8 @@ impl ServerSet {
         }
     }
 
-    /// Ends the membership of a session that closes. Returns whether the set has no open session. A set that is not
-    /// shared has none then.
+    /// Ends the membership of a session that closes. Returns whether the set has no open session left, as is always the
+    /// case for a set that is not shared.
     pub(crate) fn leave(&self, is_open: &AtomicBool) -> bool {
         self.parts.shared.as_ref().is_none_or(|shared| shared.leave(self, is_open))
     }
@@ -183,17 +184,19 @@ impl ServerSet {
         }
     }
 
-    fn is_same(&self, other: &ServerSet) -> bool {
+    /// Whether sessions can share one of the two sets.
+    fn is_equal_to(&self, other: &ServerSet) -> bool {
         let (ours, theirs) = (&self.parts.desired, &other.parts.desired);
         ours.servers.len() == theirs.servers.len()
-            && ours.servers.iter().zip(&theirs.servers).all(|(ours, theirs)| is_same_server(ours, theirs))
+            && ours.servers.iter().zip(&theirs.servers).all(|(ours, theirs)| is_equal_server(ours, theirs))
             && ours.failed == theirs.failed
-            && declared(&self.parts.host_options) == declared(&other.parts.host_options)
+            && declared_capabilities(&self.parts.host_options)
+                == declared_capabilities(&other.parts.host_options)
     }
 }
 
-/// Compares everything but where the entries are written.
-fn is_same_server(ours: &ResolvedServer, theirs: &ResolvedServer) -> bool {
+/// Whether two servers are equal except for the place of their entries and for metadata.
+fn is_equal_server(ours: &ResolvedServer, theirs: &ResolvedServer) -> bool {
     if ours.endpoint != theirs.endpoint || ours.config != theirs.config {
         return false;
     }
@@ -202,6 +205,6 @@ fn is_same_server(ours: &ResolvedServer, theirs: &ResolvedServer) -> bool {
     spec == theirs.spec
 }
 
-fn declared(options: &HostOptions) -> Option<&mcp_host_transport::ClientCapabilities> {
+fn declared_capabilities(options: &HostOptions) -> Option<&mcp_host_transport::ClientCapabilities> {
     options.server_requests.declared_capabilities.as_ref()
 }

@@ -29,7 +29,7 @@ pub enum ServerSource {
     Agent,
 }
 
-/// A server's data for its status and errors.
+/// A server, as it is described in its status and errors.
 #[derive(Clone)]
 pub(crate) struct ServerDescription {
     pub(crate) name: String,
@@ -48,11 +48,11 @@ pub(crate) struct SessionServers {
     pub(crate) desired: DesiredServers,
     /// Server ids on the ACP connection, by server name.
     pub(crate) over_acp: HashMap<String, String>,
-    /// About servers of the client that replace the agent's own.
+    /// The warnings about servers of the client that replace the agent's own.
     pub(crate) warnings: Vec<RequestWarning>,
 }
 
-/// What an agent adds to the servers of a request.
+/// The settings of an agent that apply to the servers of a request.
 pub(crate) struct AgentSettings {
     pub(crate) limits: Limits,
     pub(crate) environment: EnvInheritance,
@@ -65,7 +65,7 @@ pub(crate) struct AgentSettings {
 
 /// Converts the servers of a request, and adds the agent's own. Values in ACP are literal: no environment variable is
 /// substituted.
-pub(crate) fn session_servers(validated: &ValidatedRequest, settings: AgentSettings) -> SessionServers {
+pub(crate) fn convert_servers(validated: &ValidatedRequest, settings: AgentSettings) -> SessionServers {
     let AgentSettings { limits, environment, has_over_acp, own_servers, has_one_user } = settings;
     let mut descriptions = Vec::new();
     let mut desired = DesiredServers::default();
@@ -99,7 +99,7 @@ pub(crate) fn session_servers(validated: &ValidatedRequest, settings: AgentSetti
             Ok(resolved) => {
                 // The endpoint of a server over ACP is a placeholder.
                 if matches!(server, SessionServer::Spec(_)) {
-                    describe(&resolved.endpoint, &mut description);
+                    describe_endpoint(&resolved.endpoint, &mut description);
                 }
                 desired.servers.push(resolved);
             }
@@ -108,14 +108,14 @@ pub(crate) fn session_servers(validated: &ValidatedRequest, settings: AgentSetti
         descriptions.push(description);
     }
     let mut servers = SessionServers { descriptions, desired, over_acp, warnings: Vec::new() };
-    servers.add_own(own_servers, validated, has_one_user);
+    servers.add_own_servers(own_servers, validated, has_one_user);
     servers
 }
 
 impl SessionServers {
     /// Adds the agent's own servers. A server of the client replaces the agent's of the same name, with a warning. The
     /// working directory of a child process is the session's unless its entry has one.
-    fn add_own(&mut self, own: DesiredServers, validated: &ValidatedRequest, has_one_user: bool) {
+    fn add_own_servers(&mut self, own: DesiredServers, validated: &ValidatedRequest, has_one_user: bool) {
         for mut server in own.servers {
             let Some(description) = self.describe_own(server.spec.id.as_str(), Some(&server), validated)
             else {
@@ -146,7 +146,7 @@ impl SessionServers {
         validated: &ValidatedRequest,
     ) -> Option<ServerDescription> {
         if let Some(replacement) = validated.servers.iter().find(|server| server.name() == name) {
-            self.warnings.push(replaces_own(replacement));
+            self.warnings.push(replacement_warning(replacement));
             return None;
         }
         let mut description = ServerDescription {
@@ -157,14 +157,14 @@ impl SessionServers {
             secrets: server.and_then(|server| server.config.clone()).into_iter().collect(),
         };
         if let Some(server) = server {
-            describe(&server.endpoint, &mut description);
+            describe_endpoint(&server.endpoint, &mut description);
         }
         Some(description)
     }
 }
 
 /// The warning about a server of the client that replaces the agent's own.
-fn replaces_own(server: &SessionServer) -> RequestWarning {
+fn replacement_warning(server: &SessionServer) -> RequestWarning {
     let pointer = match server {
         SessionServer::Spec(spec) => spec.origin.pointer.clone(),
         SessionServer::Extension { .. } => "/params/mcpServers".to_owned(),
@@ -176,6 +176,7 @@ fn replaces_own(server: &SessionServer) -> RequestWarning {
     RequestWarning::new(WarningEffect::Noted, diagnostic)
 }
 
+/// Resolves a server of a request. Its working directory is the session's unless its entry has one.
 fn resolve_server(
     spec: &ServerSpec,
     limits: &Limits,
@@ -203,7 +204,8 @@ fn resolve_server(
     })
 }
 
-/// Converts a server that the client provides. A host has no such endpoint; the placeholder is never dialed.
+/// Converts a server over ACP. Returns it with a placeholder as its endpoint, which is never dialed, and its id on the
+/// connection.
 fn resolve_over_acp(
     name: &str,
     entry: &Passthrough,
@@ -211,12 +213,13 @@ fn resolve_over_acp(
 ) -> Result<(ResolvedServer, String), HostError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Entry {
+    struct OverAcpEntry {
         server_id: String,
     }
     let (Passthrough::Literal(json) | Passthrough::Template(json)) = entry;
     let invalid = |detail: String| HostError::of_server(ErrorKind::McpConfig, name, detail);
-    let Entry { server_id } = json.read().map_err(|_| invalid("'serverId' must be a string".to_owned()))?;
+    let OverAcpEntry { server_id } =
+        json.read().map_err(|_| invalid("'serverId' must be a string".to_owned()))?;
     let id = ServerId::parse(name).map_err(|error| invalid(error.to_string()))?;
     let mut stdio = StdioSpec::new("MCP over ACP");
     stdio.inherit = EnvInheritance::None;
@@ -227,7 +230,8 @@ fn resolve_over_acp(
     Ok((ResolvedServer::new(spec, endpoint), server_id))
 }
 
-fn describe(endpoint: &Endpoint, description: &mut ServerDescription) {
+/// Adds the program and the secrets of an endpoint to a description.
+fn describe_endpoint(endpoint: &Endpoint, description: &mut ServerDescription) {
     match endpoint {
         Endpoint::Stdio(stdio) => {
             description.command = Some(stdio.command.clone());
@@ -258,7 +262,7 @@ mod tests {
         let request = SessionRequest::new(SessionMethod::New, params);
         let capabilities = Capabilities::STDIO;
         let validated = validate(&request, &AgentProfile::new(AcpVersion::V1, &capabilities)).unwrap();
-        session_servers(&validated, settings(environment, DesiredServers::default())).desired.servers
+        convert_servers(&validated, settings(environment, DesiredServers::default())).desired.servers
     }
 
     fn settings(environment: EnvInheritance, own_servers: DesiredServers) -> AgentSettings {

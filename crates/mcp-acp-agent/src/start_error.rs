@@ -11,15 +11,15 @@ use mcp_host_transport::{ConnectError, Disconnect, DisconnectReason, StartError}
 
 use crate::servers::ServerDescription;
 
-/// What is known of a failed server besides its current error.
+/// Facts about a failed server besides its current error.
 pub(crate) struct FailureContext {
-    /// Why the last login failed.
+    /// The reason why the last login failed, if it failed.
     pub(crate) login_failure: Option<String>,
     /// Its startup timeout.
     pub(crate) timeout: Duration,
 }
 
-/// Returns why a server is not connected.
+/// Converts the host's error of a server.
 pub(crate) fn start_error(
     server: &ServerDescription,
     error: &HostError,
@@ -28,7 +28,7 @@ pub(crate) fn start_error(
     let FailureContext { login_failure, timeout } = context;
     let kind = match &error.connect_error {
         Some(cause) => connect_error_kind(cause, server),
-        None if error.kind == ErrorKind::Timeout => timed_out(timeout),
+        None if error.kind == ErrorKind::Timeout => timed_out_kind(timeout),
         None => {
             let help = error.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
             ServerStartErrorKind::ConnectionFailed { error: format!("{}{help}", error.detail()) }
@@ -42,23 +42,25 @@ pub(crate) fn start_error(
         ) => ServerStartErrorKind::LoginFailed { error },
         (kind, _) => kind,
     };
-    acp_error(server, kind)
+    redacted_error(server, kind)
 }
 
 /// The error of a server that has not connected within the total timeout.
 pub(crate) fn startup_timeout(server: &ServerDescription, timeout: Duration) -> ServerStartError {
-    acp_error(server, timed_out(timeout))
+    redacted_error(server, timed_out_kind(timeout))
 }
 
-fn timed_out(limit: Duration) -> ServerStartErrorKind {
+fn timed_out_kind(limit: Duration) -> ServerStartErrorKind {
     ServerStartErrorKind::TimedOut { limit, stderr: String::new() }
 }
 
-fn acp_error(server: &ServerDescription, kind: ServerStartErrorKind) -> ServerStartError {
+/// Creates an error without the secrets of the server.
+fn redacted_error(server: &ServerDescription, kind: ServerStartErrorKind) -> ServerStartError {
     let secrets: Vec<_> = server.secrets.iter().collect();
     ServerStartError::new(server.name.as_str(), server.transport.clone(), kind, &secrets)
 }
 
+/// Converts a failed connection.
 fn connect_error_kind(error: &ConnectError, server: &ServerDescription) -> ServerStartErrorKind {
     match error {
         ConnectError::Disconnected(disconnect) => disconnect_kind(disconnect, server),
@@ -78,6 +80,7 @@ fn connect_error_kind(error: &ConnectError, server: &ServerDescription) -> Serve
     }
 }
 
+/// Converts a connection that ended before its handshake was done.
 fn disconnect_kind(disconnect: &Disconnect, server: &ServerDescription) -> ServerStartErrorKind {
     let Disconnect { reason, evidence, .. } = disconnect;
     match (reason, evidence.exit, server.command.clone()) {

@@ -1,4 +1,4 @@
-//! Declared capabilities: the value that is advertised in `initialize` is the value that is enforced.
+//! The capabilities of an agent: the value that is advertised in `initialize` is the value that is enforced.
 //!
 //! A capability that is not declared in the form of its version is not declared.
 
@@ -104,7 +104,8 @@ impl Capabilities {
         RawJson::parse(format!("{{{}}}", members.join(",")).into()).expect("members make an object")
     }
 
-    /// Returns what a client reads from the advertisement. It enforces the same.
+    /// Advertises the capabilities, and reads the advertisement as a client does. The result allows the same
+    /// transports.
     pub fn advertise_and_read(&self, version: AcpVersion) -> Capabilities {
         Capabilities::read(version, &self.to_json(version))
     }
@@ -135,6 +136,7 @@ fn is_custom(name: &str) -> bool {
     name.starts_with('_') && name != "_meta"
 }
 
+/// The members of an object; none for other values.
 fn members(object: &RawJson) -> BTreeMap<Cow<'_, str>, &RawValue> {
     object.read().unwrap_or_default()
 }

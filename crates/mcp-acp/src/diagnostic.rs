@@ -32,7 +32,7 @@ pub struct RequestDiagnostic {
     /// The unsupported transport, if that is the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_transport: Option<AcpTransport>,
-    /// A suggestion.
+    /// What the user can do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }
@@ -46,9 +46,9 @@ impl RequestDiagnostic {
 
     /// Creates a diagnostic at `pointer`, and derives index and field from it.
     pub(crate) fn at_pointer(pointer: impl Into<String>, message: impl Into<String>) -> RequestDiagnostic {
-        let res = RequestDiagnostic::new(pointer, message);
-        let (index, field) = parse_pointer(&res.pointer);
-        RequestDiagnostic { index, field, ..res }
+        let diagnostic = RequestDiagnostic::new(pointer, message);
+        let (index, field) = parse_pointer(&diagnostic.pointer);
+        RequestDiagnostic { index, field, ..diagnostic }
     }
 
     /// Converts a diagnostic of mcp-config.
@@ -107,6 +107,7 @@ impl RequestWarning {
 /// JSON pointer to the list of servers.
 pub(crate) const SERVERS_POINTER: &str = "/params/mcpServers";
 
+/// Returns the index in `mcpServers` and the field to which a pointer points.
 fn parse_pointer(pointer: &str) -> (Option<usize>, Option<String>) {
     let field = |path: &str| (!path.is_empty()).then(|| field_path(path));
     if let Some(path) = pointer.strip_prefix(SERVERS_POINTER).and_then(|path| path.strip_prefix('/')) {

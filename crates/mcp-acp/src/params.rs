@@ -1,4 +1,4 @@
-//! Checks of the other parameters: the session's folders, and lists that are null.
+//! Checks of the parameters besides the servers: the session's folders, and lists that are null.
 //!
 //! Paths are checked as text; the caller checks whether they exist ([`FolderStatus`]).
 
@@ -34,21 +34,21 @@ impl ParamDiagnostics {
 pub(crate) fn check(members: &SessionMembers, agent: &AgentProfile<'_>) -> ParamDiagnostics {
     let SessionMembers { cwd, additional_directories, servers, .. } = members;
     let mut diagnostics = ParamDiagnostics::default();
-    diagnostics.errors.extend(cwd.as_ref().and_then(|cwd| folder("/params/cwd", "cwd", cwd, agent)));
-    check_additional(additional_directories, agent, &mut diagnostics);
+    diagnostics.errors.extend(cwd.as_ref().and_then(|cwd| check_folder("/params/cwd", "cwd", cwd, agent)));
+    check_additional_directories(additional_directories, agent, &mut diagnostics);
     let nulls = agent.policy.null_lists;
     if matches!(servers, ListMember::Null) {
-        diagnostics.add(nulls, null_list(SERVERS_POINTER, "mcpServers"));
+        diagnostics.add(nulls, null_list_diagnostic(SERVERS_POINTER, "mcpServers"));
     }
     for (index, entry) in servers.items().iter().enumerate() {
         for key in &entry.null_lists {
-            diagnostics.add(nulls, null_list(&format!("{SERVERS_POINTER}/{index}/{key}"), key));
+            diagnostics.add(nulls, null_list_diagnostic(&format!("{SERVERS_POINTER}/{index}/{key}"), key));
         }
     }
     diagnostics
 }
 
-fn check_additional(
+fn check_additional_directories(
     directories: &ListMember<Option<String>>,
     agent: &AgentProfile<'_>,
     diagnostics: &mut ParamDiagnostics,
@@ -57,7 +57,8 @@ fn check_additional(
     let items = match directories {
         ListMember::Absent => return,
         ListMember::Null => {
-            return diagnostics.add(agent.policy.null_lists, null_list(POINTER, "additionalDirectories"));
+            return diagnostics
+                .add(agent.policy.null_lists, null_list_diagnostic(POINTER, "additionalDirectories"));
         }
         ListMember::Other => {
             let diagnostic = RequestDiagnostic::at_pointer(POINTER, "'additionalDirectories' must be a list");
@@ -78,7 +79,7 @@ fn check_additional(
     for (index, item) in items.iter().enumerate() {
         let pointer = format!("{POINTER}/{index}");
         let diagnostic = match item.as_deref() {
-            Some(path) => folder(&pointer, "additionalDirectories", path, agent),
+            Some(path) => check_folder(&pointer, "additionalDirectories", path, agent),
             None => {
                 let message = "'additionalDirectories' must contain absolute paths";
                 Some(
@@ -91,12 +92,14 @@ fn check_additional(
     }
 }
 
-fn null_list(pointer: &str, key: &str) -> RequestDiagnostic {
+/// The diagnostic about a list that is null.
+fn null_list_diagnostic(pointer: &str, key: &str) -> RequestDiagnostic {
     RequestDiagnostic::at_pointer(pointer, format!("'{key}' is null, which is read as an empty list"))
         .with_suggestion(format!("write `\"{key}\": []`"))
 }
 
-fn folder(pointer: &str, key: &str, path: &str, agent: &AgentProfile<'_>) -> Option<RequestDiagnostic> {
+/// Checks the path of a folder, and asks the agent about the folder.
+fn check_folder(pointer: &str, key: &str, path: &str, agent: &AgentProfile<'_>) -> Option<RequestDiagnostic> {
     let (message, suggestion) = if path.contains('\0') {
         (format!("'{key}' must not contain NUL"), "remove it from the path")
     } else if path.len() > MAX_PATH_BYTES {

@@ -1,4 +1,4 @@
-//! Exceptions from the protocol that an agent tolerates. The default tolerates none.
+//! Violations of the protocol that an agent tolerates. The default tolerates only lists that are null.
 //!
 //! Every tolerated violation and every dropped entry is reported.
 
@@ -7,18 +7,19 @@ use mcp_host_config::acp::{Leniency, Tolerance};
 use crate::capabilities::Capabilities;
 use crate::version::AcpVersion;
 
-/// The strictness of an agent.
+/// The violations of the protocol that an agent tolerates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
     /// The consequence of an invalid or unsupported entry.
     pub invalid_entries: InvalidEntryPolicy,
-    /// Commands that are not absolute paths, and entries without `args`, `env` or `headers` (ACP-022, ACPX-09).
+    /// Whether commands that are not absolute paths, and entries without `args`, `env` or `headers`, are tolerated
+    /// (ACP-022, ACPX-09).
     pub leniency: Leniency,
-    /// A request of version 1 without the required `mcpServers`.
+    /// Whether a request of version 1 without the required `mcpServers` is tolerated.
     pub missing_servers: Tolerance,
-    /// A list that is `null`: `mcpServers`, `args`, `env`, `headers`, `additionalDirectories`. The protocol's own
-    /// types read it as an empty list, so it is tolerated by default (ACPX-09).
+    /// Whether a list that is `null` is tolerated: `mcpServers`, `args`, `env`, `headers`, `additionalDirectories`. The
+    /// protocol's own types read it as an empty list, so it is tolerated by default (ACPX-09).
     pub null_lists: Tolerance,
 }
 
@@ -66,7 +67,7 @@ pub struct AgentProfile<'a> {
     pub version: AcpVersion,
     /// Its advertised capabilities.
     pub capabilities: &'a Capabilities,
-    /// Its strictness.
+    /// The violations that it tolerates.
     pub policy: Policy,
     /// Checks a folder; called only for absolute paths.
     #[debug(skip)]

@@ -98,19 +98,19 @@ impl InvalidParams {
     }
 
     /// Returns the first error about an unsupported transport.
-    fn unsupported(&self) -> Option<(&RequestDiagnostic, &AcpTransport)> {
+    fn unsupported_transport(&self) -> Option<(&RequestDiagnostic, &AcpTransport)> {
         self.errors.iter().find_map(|error| Some((error, error.requested_transport.as_ref()?)))
     }
 
-    /// Returns the error of the message: an unsupported transport, else the first one.
-    fn reported(&self) -> Option<&RequestDiagnostic> {
-        self.unsupported().map(|(error, _)| error).or_else(|| self.errors.first())
+    /// Returns the error that the message states: one about an unsupported transport, else the first one.
+    fn main_error(&self) -> Option<&RequestDiagnostic> {
+        self.unsupported_transport().map(|(error, _)| error).or_else(|| self.errors.first())
     }
 }
 
 impl fmt::Display for InvalidParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(first) = self.reported() else { return Ok(()) };
+        let Some(first) = self.main_error() else { return Ok(()) };
         match first {
             // The specified sentence, and the only error of the request itself, are the whole message.
             RequestDiagnostic { requested_transport: Some(transport), .. } if !transport.is_other() => {
@@ -142,7 +142,7 @@ impl From<&InvalidParams> for RpcError {
     fn from(invalid: &InvalidParams) -> RpcError {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Data<'a> {
+        struct InvalidParamsData<'a> {
             #[serde(skip_serializing_if = "Option::is_none")]
             requested_transport: Option<&'a AcpTransport>,
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,13 +155,13 @@ impl From<&InvalidParams> for RpcError {
             omitted_errors: Option<usize>,
         }
         let InvalidParams { errors, supported } = invalid;
-        let unsupported = invalid.unsupported();
+        let unsupported = invalid.unsupported_transport();
         let listed = &errors[..errors.len().min(MAX_LISTED_ERRORS)];
-        let data = Data {
+        let data = InvalidParamsData {
             requested_transport: unsupported.map(|(_, transport)| transport),
             declared_capability: unsupported.map(|_| false),
             supported_transports: supported,
-            server_name: invalid.reported().and_then(|error| error.server_name.as_deref()),
+            server_name: invalid.main_error().and_then(|error| error.server_name.as_deref()),
             errors: listed,
             omitted_errors: Some(errors.len() - listed.len()).filter(|count| *count > 0),
         };

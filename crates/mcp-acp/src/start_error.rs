@@ -20,7 +20,7 @@ pub struct ServerStartError {
     kind: ServerStartErrorKind,
 }
 
-/// The cause. Serializes as the evidence in `data`.
+/// The cause of a failed start. Serializes as the evidence in `data`.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 #[non_exhaustive]
@@ -32,7 +32,7 @@ pub enum ServerStartErrorKind {
         command: String,
     },
     /// The system could not start the program.
-    #[error(" could not be started{}", reason(error.lines()))]
+    #[error(" could not be started{}", reason_suffix(error.lines()))]
     SpawnFailed {
         /// The program, without its arguments.
         command: String,
@@ -43,7 +43,7 @@ pub enum ServerStartErrorKind {
     #[error(" {} before the handshake{}", exit_code.map_or_else(
         || "was ended by a signal".to_owned(),
         |code| format!("exited with status {code}"),
-    ), reason(stderr.lines().rev()))]
+    ), reason_suffix(stderr.lines().rev()))]
     Exited {
         /// The program, without its arguments.
         command: String,
@@ -54,19 +54,19 @@ pub enum ServerStartErrorKind {
         stderr: String,
     },
     /// The connection failed.
-    #[error(": connection failed{}", reason(error.lines()))]
+    #[error(": connection failed{}", reason_suffix(error.lines()))]
     ConnectionFailed {
         /// The message.
         error: String,
     },
     /// The server rejected the credentials.
-    #[error(": authentication failed{}", reason(error.lines()))]
+    #[error(": authentication failed{}", reason_suffix(error.lines()))]
     AuthenticationFailed {
         /// The message.
         error: String,
     },
     /// The server requires a login, which failed.
-    #[error(": login failed{}", reason(error.lines()))]
+    #[error(": login failed{}", reason_suffix(error.lines()))]
     LoginFailed {
         /// The message.
         error: String,
@@ -93,9 +93,9 @@ pub enum ServerStartErrorKind {
     },
 }
 
-/// The maximum length of a text in a message, in characters.
+/// The maximum length of a line of evidence in a message, in characters.
 const MAX_REASON_CHARS: usize = 200;
-/// The maximum length of each text in bytes; the end is kept.
+/// The maximum length of each text of the evidence in bytes; the end is kept.
 const MAX_EVIDENCE_BYTES: usize = 4096;
 /// Shorter values are not redacted: they are no secrets, and replacing them would make messages unreadable.
 const MIN_SECRET_BYTES: usize = 6;
@@ -109,7 +109,7 @@ impl ServerStartError {
         mut kind: ServerStartErrorKind,
         secrets: &[&Secret],
     ) -> ServerStartError {
-        for text in kind.texts() {
+        for text in kind.texts_mut() {
             *text = redact_and_truncate(text, secrets);
         }
         ServerStartError { server_name: server_name.into(), transport, kind }
@@ -153,7 +153,7 @@ impl ServerStartError {
 
 impl ServerStartErrorKind {
     /// The texts, which may contain secrets.
-    fn texts(&mut self) -> Vec<&mut String> {
+    fn texts_mut(&mut self) -> Vec<&mut String> {
         match self {
             ServerStartErrorKind::ExecutableNotFound { command } => vec![command],
             ServerStartErrorKind::SpawnFailed { command, error } => vec![command, error],
@@ -171,14 +171,14 @@ impl From<&ServerStartError> for RpcError {
     fn from(error: &ServerStartError) -> RpcError {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Data<'a> {
+        struct StartErrorData<'a> {
             server_name: &'a str,
             transport_type: &'a AcpTransport,
             #[serde(flatten)]
             evidence: &'a ServerStartErrorKind,
             suggestion: &'static str,
         }
-        let data = Data {
+        let data = StartErrorData {
             server_name: &error.server_name,
             transport_type: &error.transport,
             evidence: &error.kind,
@@ -189,8 +189,9 @@ impl From<&ServerStartError> for RpcError {
     }
 }
 
-/// The first of these lines that is not blank, for clients that show the message only.
-fn reason<'a>(mut lines: impl Iterator<Item = &'a str>) -> String {
+/// The end of a message: a colon and the first of these lines that is not blank, for clients that show the message
+/// only. Empty without such a line.
+fn reason_suffix<'a>(mut lines: impl Iterator<Item = &'a str>) -> String {
     let line = lines.find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     let shown: String = line.chars().take(MAX_REASON_CHARS).collect();
     let ellipsis = if shown.len() < line.len() { "…" } else { "" };

@@ -18,9 +18,9 @@ const MAX_MILLIS: u64 = 24 * 60 * 60 * 1000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ServerTimeouts {
-    /// `startupMs`: from the start of the server to its tools.
+    /// `startupMs`: from the start of the server until its tools are known.
     pub startup: Option<Duration>,
-    /// `requestMs`: a call, and any other request.
+    /// `requestMs`: for a call, and for any other request.
     pub request: Option<Duration>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct InvalidTimeout {
 }
 
 impl ServerTimeouts {
-    /// Reads the `_meta` of an entry.
+    /// Reads the `_meta` of an entry. Returns the timeouts, and the members that are invalid.
     pub(crate) fn read(meta: &RawJson) -> (ServerTimeouts, Vec<InvalidTimeout>) {
         let (mut timeouts, mut invalid) = (ServerTimeouts::default(), Vec::new());
         let mut report = |pointer: String, message: String| invalid.push(InvalidTimeout { pointer, message });

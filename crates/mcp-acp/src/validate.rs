@@ -46,9 +46,7 @@ impl ValidatedRequest {
             additional_directories: Vec::new(),
         }
     }
-}
 
-impl ValidatedRequest {
     /// Returns the server names, in order.
     pub fn server_names(&self) -> impl Iterator<Item = &str> {
         self.servers.iter().map(SessionServer::name)
@@ -90,6 +88,7 @@ impl SessionServer {
         self.read_timeouts().0
     }
 
+    /// Reads the timeouts in `_meta`, and the members of it that are invalid.
     fn read_timeouts(&self) -> (ServerTimeouts, Vec<InvalidTimeout>) {
         #[derive(Deserialize)]
         struct Entry<'a> {
@@ -116,7 +115,7 @@ impl SessionServer {
     }
 }
 
-/// The maximum length of a name in diagnostics.
+/// The maximum length of a name in diagnostics, in characters.
 const MAX_NAME_CHARS: usize = 256;
 
 /// Validates a request (ACP-012 to ACP-016, ACP-039).
@@ -197,7 +196,7 @@ pub fn validate(
     })
 }
 
-/// Adds mcp-config's diagnostics by their severity here.
+/// Adds mcp-config's diagnostics to the errors or the warnings.
 fn add_config_diagnostics(
     reading: &Reading,
     agent: &AgentProfile<'_>,

@@ -35,14 +35,14 @@ impl AcpVersion {
     pub fn negotiated_number(initialize: &RawJson) -> Option<u64> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Negotiated {
+        struct InitializeResult {
             protocol_version: Option<u64>,
         }
         #[derive(Deserialize)]
-        struct Response {
-            result: Option<Negotiated>,
+        struct InitializeResponse {
+            result: Option<InitializeResult>,
         }
-        let response = initialize.read::<Response>().ok().and_then(|response| response.result);
+        let response = initialize.read::<InitializeResponse>().ok().and_then(|response| response.result);
         response.or_else(|| initialize.read().ok())?.protocol_version
     }
 
@@ -144,7 +144,7 @@ pub enum AcpTransport {
     Stdio,
     /// Streamable HTTP.
     Http,
-    /// HTTP with server-sent events; gone in version 2.
+    /// HTTP with server-sent events; not in version 2.
     Sse,
     /// Through the ACP connection itself (ACPX-12).
     Acp,
@@ -164,7 +164,7 @@ impl AcpTransport {
         }
     }
 
-    /// Returns whether this is no transport of the protocol.
+    /// Returns whether the protocol has no such transport.
     pub(crate) fn is_other(&self) -> bool {
         matches!(self, AcpTransport::Other(_))
     }

@@ -34,7 +34,7 @@ enum LoginState {
 /// The logins of a set of servers, by server name.
 pub(crate) struct LoginStates(watch::Sender<HashMap<String, LoginState>>);
 
-/// Is notified of changes.
+/// A receiver of changes to [`LoginStates`].
 pub(crate) struct LoginChanges(watch::Receiver<HashMap<String, LoginState>>);
 
 impl Default for LoginStates {
@@ -44,7 +44,7 @@ impl Default for LoginStates {
 }
 
 impl LoginStates {
-    /// Returns the page that the user has to open for a server.
+    /// Returns the page that the user has to open for a server, if there is one.
     pub(crate) fn page(&self, server: &str) -> Option<LoginPage> {
         match self.0.borrow().get(server) {
             Some(LoginState::Pending(page)) => Some(page.clone()),
@@ -52,7 +52,7 @@ impl LoginStates {
         }
     }
 
-    /// Returns why the login to a server failed.
+    /// Returns the reason why the login to a server failed, if it failed.
     pub(crate) fn failure(&self, server: &str) -> Option<String> {
         match self.0.borrow().get(server) {
             Some(LoginState::Failed(reason)) => Some(reason.clone()),
@@ -66,7 +66,7 @@ impl LoginStates {
 }
 
 impl LoginChanges {
-    /// Waits for a change; false if there will be none. Cancel-safe.
+    /// Waits for a change. Returns false if there will be none. Cancel-safe.
     pub(crate) async fn changed(&mut self) -> bool {
         self.0.changed().await.is_ok()
     }

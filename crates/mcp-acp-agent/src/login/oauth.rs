@@ -24,9 +24,9 @@ use url::Url;
 use super::{LoginPage, LoginState, LoginStates};
 
 /// The default timeout of a login.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+const DEFAULT_LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The maximum length of a page's URL.
+/// The maximum length of a page's URL in bytes.
 const MAX_PAGE_BYTES: usize = 8 << 10;
 
 /// Logins with OAuth to servers over HTTP and SSE whose entries have no `Authorization` header.
@@ -41,7 +41,7 @@ pub struct OAuthLogins {
     pub client_name: String,
     /// The agent's client metadata document: an https URL with a path.
     pub client_metadata: Option<Url>,
-    /// A client that was registered by hand, for every server.
+    /// An OAuth client that was registered by hand; it is used for every server.
     pub client: Option<RegisteredClient>,
     /// How long the user may take; 5 minutes unless set.
     pub timeout: Duration,
@@ -55,7 +55,7 @@ impl OAuthLogins {
             client_name: client_name.into(),
             client_metadata: None,
             client: None,
-            timeout: DEFAULT_TIMEOUT,
+            timeout: DEFAULT_LOGIN_TIMEOUT,
         }
     }
 
@@ -73,11 +73,11 @@ impl OAuthLogins {
 /// Called after a login, to start the server.
 type OnLogin = Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// The logins of a set of servers. Dropping it ends those that are running.
+/// The logins of a set of servers, which run in the background. Dropping it ends those that are running.
 pub(crate) struct BackgroundLogins {
     options: OAuthLogins,
     states: Arc<LoginStates>,
-    /// By server name. All connections to a server share one.
+    /// The logins by server name. All connections to a server share one.
     servers: Mutex<HashMap<String, Arc<ServerLogin>>>,
     tasks: Arc<Mutex<JoinSet<()>>>,
     on_login: Arc<OnceLock<OnLogin>>,
@@ -94,7 +94,7 @@ impl BackgroundLogins {
         }
     }
 
-    /// Sets what happens after a login. Only the first call has an effect.
+    /// Sets the function that is called after a login. Only the first call has an effect.
     pub(crate) fn set_on_login(&self, on_login: OnLogin) {
         let _ = self.on_login.set(on_login);
     }
@@ -104,7 +104,7 @@ impl BackgroundLogins {
         let logins = Arc::clone(self);
         Arc::new(move |server, options| {
             let mut options = options.clone();
-            if let Some(login) = logins.of(server, &options.authorities) {
+            if let Some(login) = logins.server_login(server, &options.authorities) {
                 options.authorization = Some(login);
             }
             inner(server, &options)
@@ -116,25 +116,26 @@ impl BackgroundLogins {
         lock(&self.tasks).abort_all();
     }
 
-    /// Returns the login of a server; `None` if it can have none.
-    fn of(&self, server: &ResolvedServer, authorities: &Authorities) -> Option<Arc<ServerLogin>> {
+    /// Returns the login of a server, which is created if it is missing; `None` if the server can have none.
+    fn server_login(&self, server: &ResolvedServer, authorities: &Authorities) -> Option<Arc<ServerLogin>> {
         let name = server.spec.id.as_str();
         let mut servers = lock(&self.servers);
         if let Some(known) = servers.get(name) {
             return Some(Arc::clone(known));
         }
         let OAuthLogins { store, client_name, client_metadata, client, timeout } = self.options.clone();
-        let user = Arc::new(User { server: name.to_owned(), states: Arc::clone(&self.states), timeout });
+        let recorder =
+            Arc::new(LoginRecorder { server: name.to_owned(), states: Arc::clone(&self.states), timeout });
         let logins = Logins::new({
             let mut options = LoginOptions::new(store, client_name, Arc::new(|_| String::new()));
-            options.user = Some(Arc::new(SessionUser(Arc::clone(&user))));
+            options.user = Some(Arc::new(PageUserAgent(Arc::clone(&recorder))));
             options.client_metadata = client_metadata;
             options.client = client;
             options
         });
         let oauth = logins.authorization(&server.spec.id, &server.endpoint, authorities)?;
         let (tasks, on_login) = (Arc::clone(&self.tasks), Arc::clone(&self.on_login));
-        let login = Arc::new(ServerLogin { oauth, user, tasks, on_login });
+        let login = Arc::new(ServerLogin { oauth, recorder, tasks, on_login });
         servers.insert(name.to_owned(), Arc::clone(&login));
         Some(login)
     }
@@ -142,10 +143,10 @@ impl BackgroundLogins {
 
 /// The authorization of one server.
 #[derive(derive_more::Debug)]
-#[debug("ServerLogin {{ server: {:?}, .. }}", user.server)]
+#[debug("ServerLogin {{ server: {:?}, .. }}", recorder.server)]
 struct ServerLogin {
     oauth: Arc<dyn Authorization>,
-    user: Arc<User>,
+    recorder: Arc<LoginRecorder>,
     tasks: Arc<Mutex<JoinSet<()>>>,
     on_login: Arc<OnceLock<OnLogin>>,
 }
@@ -162,12 +163,12 @@ impl Authorization for ServerLogin {
 
     /// Handles the challenge on its own task, because a login continues when this connection ends.
     async fn on_challenge(&self, challenge: Challenge) -> Result<ChallengeAction, Unauthorized> {
-        let (oauth, user, on_login) =
-            (Arc::clone(&self.oauth), Arc::clone(&self.user), Arc::clone(&self.on_login));
+        let (oauth, recorder, on_login) =
+            (Arc::clone(&self.oauth), Arc::clone(&self.recorder), Arc::clone(&self.on_login));
         let (sender, handled) = oneshot::channel();
         let task = async move {
             let outcome = oauth.on_challenge(challenge).await;
-            let was_asked = user.finish(&outcome);
+            let was_asked = recorder.finish(&outcome);
             // An error means that the connection has ended.
             let _ = sender.send(outcome);
             if was_asked && let Some(on_login) = on_login.get() {
@@ -184,15 +185,15 @@ impl Authorization for ServerLogin {
     }
 }
 
-/// The user, as one server's login sees it.
-struct User {
+/// Records the login of one server in the states of all logins.
+struct LoginRecorder {
     server: String,
     states: Arc<LoginStates>,
     timeout: Duration,
 }
 
-impl User {
-    /// Records the outcome of a login; returns whether the user was asked.
+impl LoginRecorder {
+    /// Records the outcome of a challenge. Returns whether the user was asked to log in for it.
     fn finish(&self, outcome: &Result<ChallengeAction, Unauthorized>) -> bool {
         let mut was_asked = false;
         self.states.0.send_if_modified(|states| {
@@ -209,25 +210,25 @@ impl User {
     }
 }
 
-/// The user agent of one server. Sends the login URL to the client.
-struct SessionUser(Arc<User>);
+/// The user agent of one server. It records the login page, which is then sent to the client.
+struct PageUserAgent(Arc<LoginRecorder>);
 
 #[async_trait]
-impl UserAgent for SessionUser {
+impl UserAgent for PageUserAgent {
     async fn start_login(&self) -> Result<Box<dyn Login>, String> {
         if let Some(reason) = self.0.states.failure(&self.0.server) {
             return Err(reason);
         }
         // The page is passed to the client by `PageLogin`.
         let redirect = LoopbackRedirect::new(|_| {}).start_login().await?;
-        Ok(Box::new(PageLogin { redirect, user: Arc::clone(&self.0) }))
+        Ok(Box::new(PageLogin { redirect, recorder: Arc::clone(&self.0) }))
     }
 }
 
-/// One login.
+/// A login whose page is recorded.
 struct PageLogin {
     redirect: Box<dyn Login>,
-    user: Arc<User>,
+    recorder: Arc<LoginRecorder>,
 }
 
 #[async_trait]
@@ -237,16 +238,18 @@ impl Login for PageLogin {
     }
 
     async fn authorize(self: Box<Self>, page: Url) -> Result<Url, String> {
-        let PageLogin { redirect, user } = *self;
+        let PageLogin { redirect, recorder } = *self;
         if page.as_str().len() > MAX_PAGE_BYTES {
             return Err(format!("the URL of the login page has more than {MAX_PAGE_BYTES} bytes"));
         }
         let pending = LoginState::Pending(LoginPage(page.clone()));
-        user.states.0.send_modify(|states| {
-            states.insert(user.server.clone(), pending);
+        recorder.states.0.send_modify(|states| {
+            states.insert(recorder.server.clone(), pending);
         });
-        let expired = || format!("no login within {} s", user.timeout.as_secs_f64());
-        tokio::time::timeout(user.timeout, redirect.authorize(page)).await.unwrap_or_else(|_| Err(expired()))
+        let expired = || format!("no login within {} s", recorder.timeout.as_secs_f64());
+        tokio::time::timeout(recorder.timeout, redirect.authorize(page))
+            .await
+            .unwrap_or_else(|_| Err(expired()))
     }
 }
 

@@ -10,10 +10,10 @@ use agent_client_protocol::{
 };
 use mcp_host_transport::{Epoch, FrameSink, RequestId, StreamId};
 
-use super::message::Message;
+use super::message::OverAcpMessage;
 
-/// The number of the next request. Ids must be unique on a connection, which several sessions may use, so they are
-/// unique in the process.
+/// The number in the id of the next request. Ids must be unique on a connection, which several sessions may use, so
+/// they are unique in the process.
 static NEXT_REQUEST_ID: AtomicU64 = AtomicU64::new(0);
 
 /// An ACP connection whose client provides MCP servers. Clones share it.
@@ -23,6 +23,7 @@ static NEXT_REQUEST_ID: AtomicU64 = AtomicU64::new(0);
 #[debug("OverAcp")]
 pub struct OverAcp(pub(super) Arc<OverAcpConnection>);
 
+/// The connection that clones of [`OverAcp`] share.
 pub(super) struct OverAcpConnection {
     pub(super) connection: ConnectionTo<Client>,
     pub(super) routes: Arc<RequestRoutes>,
@@ -38,12 +39,13 @@ impl OverAcp {
     }
 }
 
-/// Routes notifications to requests by the id that they carry.
+/// The routes of active requests, by the id that their notifications carry.
 #[derive(Default)]
 pub(super) struct RequestRoutes {
     active: Mutex<HashMap<String, RequestRoute>>,
 }
 
+/// The destination of the notifications of one request.
 pub(super) struct RequestRoute {
     pub(super) server_id: String,
     pub(super) inbox: Weak<dyn FrameSink>,
@@ -52,15 +54,15 @@ pub(super) struct RequestRoute {
 }
 
 impl RequestRoutes {
-    /// Registers a route, which is removed on drop of the return value.
+    /// Adds a route under a new id. Dropping the result removes it.
     pub(super) fn open(self: &Arc<RequestRoutes>, route: RequestRoute) -> ActiveRoute {
-        let name = format!("mcp-{}", NEXT_REQUEST_ID.fetch_add(1, Ordering::Relaxed));
-        self.lock().insert(name.clone(), route);
-        ActiveRoute { routes: Arc::clone(self), name }
+        let request_id = format!("mcp-{}", NEXT_REQUEST_ID.fetch_add(1, Ordering::Relaxed));
+        self.lock().insert(request_id.clone(), route);
+        ActiveRoute { routes: Arc::clone(self), request_id }
     }
 
-    /// Delivers a notification to its request. One without a request, or for another server, is dropped.
-    fn deliver(&self, message: &Message) {
+    /// Delivers a notification to its request. A notification without a request, or of another server, is dropped.
+    fn deliver(&self, message: &OverAcpMessage) {
         let found = match self.lock().get(&message.request_id) {
             Some(route) if route.server_id == message.server_id => {
                 route.inbox.upgrade().map(|inbox| (inbox, route.id, route.epoch))
@@ -82,15 +84,15 @@ impl RequestRoutes {
     }
 }
 
-/// The route of an active request.
+/// A guard of the route of an active request. Dropping it removes the route.
 pub(super) struct ActiveRoute {
     routes: Arc<RequestRoutes>,
-    pub(super) name: String,
+    pub(super) request_id: String,
 }
 
 impl Drop for ActiveRoute {
     fn drop(&mut self) {
-        self.routes.lock().remove(&self.name);
+        self.routes.lock().remove(&self.request_id);
     }
 }
 
@@ -104,8 +106,8 @@ impl HandleDispatchFrom<Client> for NotificationHandler {
         _: ConnectionTo<Client>,
     ) -> Result<Handled<Dispatch>, Error> {
         match &message {
-            Dispatch::Notification(notification) if Message::matches_method(&notification.method) => {
-                match Message::parse_message(&notification.method, &notification.params) {
+            Dispatch::Notification(notification) if OverAcpMessage::matches_method(&notification.method) => {
+                match OverAcpMessage::parse_message(&notification.method, &notification.params) {
                     Ok(parsed) if self.0.lock().contains_key(&parsed.request_id) => {
                         self.0.deliver(&parsed);
                         Ok(Handled::Yes)

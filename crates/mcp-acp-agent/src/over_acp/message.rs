@@ -1,4 +1,4 @@
-//! `mcp/message` and its content. Pure.
+//! The ACP message `mcp/message`, and its conversion from and to MCP messages. Pure.
 
 use agent_client_protocol::{Error, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, UntypedMessage};
 use bytes::Bytes;
@@ -12,7 +12,7 @@ const METHOD: &str = "mcp/message";
 #[derive(Clone, derive_more::Debug, Serialize, Deserialize)]
 #[debug("Message({method:?}, ***)")]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Message {
+pub(super) struct OverAcpMessage {
     pub(super) server_id: String,
     /// The id that the agent chose for this request. Notifications of the client repeat it.
     pub(super) request_id: String,
@@ -21,7 +21,7 @@ pub(super) struct Message {
     pub(super) params: Option<Map<String, Value>>,
 }
 
-impl JsonRpcMessage for Message {
+impl JsonRpcMessage for OverAcpMessage {
     fn matches_method(method: &str) -> bool {
         method == METHOD
     }
@@ -34,23 +34,23 @@ impl JsonRpcMessage for Message {
         UntypedMessage::new(METHOD, self)
     }
 
-    fn parse_message(method: &str, params: &Value) -> Result<Message, Error> {
+    fn parse_message(method: &str, params: &Value) -> Result<OverAcpMessage, Error> {
         if method != METHOD {
             return Err(Error::method_not_found());
         }
         // The error is not repeated: it may contain secrets.
-        Message::deserialize(params).map_err(|_| Error::invalid_params())
+        OverAcpMessage::deserialize(params).map_err(|_| Error::invalid_params())
     }
 }
 
-impl JsonRpcRequest for Message {
+impl JsonRpcRequest for OverAcpMessage {
     type Response = Value;
 }
 
-impl JsonRpcNotification for Message {}
+impl JsonRpcNotification for OverAcpMessage {}
 
-impl Message {
-    /// Returns this message as an MCP notification.
+impl OverAcpMessage {
+    /// Converts the message to the frame of an MCP notification.
     pub(super) fn to_notification_frame(&self) -> Bytes {
         let mut frame = json!({ "jsonrpc": "2.0", "method": self.method });
         if let Some(params) = &self.params {
@@ -60,7 +60,7 @@ impl Message {
     }
 }
 
-/// Reads the parameters of our own request. Fails if they are not an object, which is a bug.
+/// Parses the parameters in the frame of a request of this agent. Fails if they are not an object, which is a bug.
 pub(super) fn parse_params(frame: &[u8]) -> Result<Option<Map<String, Value>>, serde_json::Error> {
     #[derive(Deserialize)]
     struct Frame {
@@ -69,7 +69,7 @@ pub(super) fn parse_params(frame: &[u8]) -> Result<Option<Map<String, Value>>, s
     Ok(serde_json::from_slice::<Frame>(frame)?.params)
 }
 
-/// Returns the response as an MCP frame: its result or its error.
+/// Converts the client's response to the frame of an MCP response.
 pub(super) fn response_frame(id: RequestId, response: Value, max_bytes: usize) -> Result<Bytes, StreamError> {
     let Value::Object(mut response) = response else {
         return Err(lost_error("the client's response is not an object"));
@@ -110,6 +110,7 @@ pub(super) fn stream_error(error: &Error) -> StreamError {
     }
 }
 
+/// The error for a request whose response cannot be used.
 fn lost_error(message: &str) -> StreamError {
     StreamError::Lost(RequestError::new(message.to_owned()))
 }
@@ -167,8 +168,8 @@ mod tests {
     #[test]
     fn debug_output_has_no_parameters() {
         let params = json!({"serverId": "s", "requestId": "r", "method": "m", "params": {"k": "SECRET"}});
-        let message = Message::parse_message(METHOD, &params).unwrap();
+        let message = OverAcpMessage::parse_message(METHOD, &params).unwrap();
         assert_eq!(format!("{message:?}"), r#"Message("m", ***)"#);
-        assert!(Message::parse_message(METHOD, &json!({"method": "SECRET"})).is_err());
+        assert!(OverAcpMessage::parse_message(METHOD, &json!({"method": "SECRET"})).is_err());
     }
 }

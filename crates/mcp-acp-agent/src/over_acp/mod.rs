@@ -17,7 +17,8 @@ pub use connection::OverAcp;
 use transport::OverAcpDial;
 
 impl OverAcp {
-    /// Returns a dialer for the servers with these names, by their ids on the connection; others use `default`.
+    /// Returns a dialer. `servers` has the servers on the connection: their ids by name. Others are dialed by
+    /// `default`.
     pub(crate) fn dialer(self, servers: HashMap<String, String>, default: Dialer) -> Dialer {
         Arc::new(move |server, options| match servers.get(server.spec.id.as_str()) {
             Some(id) => Ok(Arc::new(OverAcpDial {

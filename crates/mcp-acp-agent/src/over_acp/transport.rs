@@ -1,6 +1,5 @@
 //! A transport that sends each message as a request of the ACP connection.
 
-use mcp_host_model::Method;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use async_trait::async_trait;
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, abortable};
 use futures_util::stream::FuturesUnordered;
+use mcp_host_model::Method;
 use mcp_host_transport::{
     Dial, Disconnect, DisconnectReason, Epoch, FrameSink, HandshakeMode, Link, Outbound, OutboundMessage,
     RequestError, RequestId, StreamError, StreamId, Transport,
@@ -15,7 +15,7 @@ use mcp_host_transport::{
 use serde_json::Value;
 
 use super::connection::{OverAcp, RequestRoute};
-use super::message::{Message, parse_params, response_frame, stream_error};
+use super::message::{OverAcpMessage, parse_params, response_frame, stream_error};
 
 /// Dials a server that the client provides.
 pub(super) struct OverAcpDial {
@@ -53,11 +53,12 @@ impl Dial for OverAcpDial {
     }
 }
 
+/// A transport to one server that the client provides.
 struct OverAcpTransport {
     connection: OverAcp,
     server_id: String,
     max_response_bytes: usize,
-    /// The first error, usually of `server/discover`.
+    /// The error of the first request that failed, usually `server/discover`.
     first_error: Option<RequestError>,
 }
 
@@ -109,7 +110,8 @@ impl Transport for OverAcpTransport {
 }
 
 impl OverAcpTransport {
-    /// Sends a request. Other messages cannot be sent: the era that needs them is not supported.
+    /// Sends a request, and returns its id and the future of its response. Other messages are not sent: only the legacy
+    /// era, which is not supported, has them.
     fn send(
         &self,
         inbound: &Arc<dyn FrameSink>,
@@ -132,9 +134,9 @@ impl OverAcpTransport {
         let over_acp = &self.connection.0;
         let (server_id, inbox) = (self.server_id.clone(), Arc::downgrade(inbound));
         let route = over_acp.routes.open(RequestRoute { server_id, inbox, id, epoch });
-        let response = over_acp.connection.send_request(Message {
+        let response = over_acp.connection.send_request(OverAcpMessage {
             server_id: self.server_id.clone(),
-            request_id: route.name.clone(),
+            request_id: route.request_id.clone(),
             method: message.head.method_name().unwrap_or_default().to_owned(),
             params,
         });

@@ -25,7 +25,7 @@ use crate::login::oauth::BackgroundLogins;
 use crate::options::{ConnectOptions, FoldersAsRoots, RequiredServers, StartPolicy};
 use crate::roots::SessionRoots;
 use crate::server_set::{ServerSet, ServerSetParts};
-use crate::servers::{AgentSettings, ServerDescription, ServerSource, SessionServers, session_servers};
+use crate::servers::{AgentSettings, ServerDescription, ServerSource, SessionServers, convert_servers};
 use crate::start_error;
 use crate::status::update::{NoticeSupport, StatusUpdates};
 use crate::status::{ConnectionState, SessionPhase, SessionServerStatus, StatusBoard, StatusStream};
@@ -38,20 +38,20 @@ pub struct SessionMcp {
     set: Arc<ServerSet>,
     /// Handles the server requests of this session's calls; `None` if the host has this session only.
     caller: Option<Arc<Caller>>,
-    /// The session as the host of a shared set sees it, from its first call on.
+    /// The session's dialog with the host of a shared set, created by its first call.
     dialog: OnceLock<Dialog>,
     total_timeout: Duration,
     board: Arc<StatusBoard>,
-    /// Whether this session uses the servers of the set, which run then.
+    /// Whether this session uses the servers of the set. They run while a session uses them.
     is_used: AtomicBool,
-    /// Whether this session keeps the set of servers; false once it is closed.
+    /// Whether this session is a member of the set; false once it is closed.
     is_open: AtomicBool,
     /// Held while the servers are started or stopped for this session.
     transition: Mutex<()>,
     warnings: Vec<RequestWarning>,
 }
 
-/// Servers that are not connected yet. Dropping it ends them.
+/// A session whose servers are not connected yet. Dropping it ends them.
 pub struct PendingSession {
     session: SessionMcp,
     required: RequiredServers,
@@ -106,14 +106,14 @@ impl SessionMcp {
         let has_over_acp = over_acp.is_some();
         #[cfg(not(feature = "mcp-over-acp"))]
         let has_over_acp = false;
-        // Another session has another connection.
-        let is_on_connection = validated.servers.iter().any(|server| server.transport() == AcpTransport::Acp);
-        let shared = shared.filter(|_| !is_on_connection);
+        // Servers over the ACP connection are not shared: another session has another connection.
+        let has_acp_server = validated.servers.iter().any(|server| server.transport() == AcpTransport::Acp);
+        let shared = shared.filter(|_| !has_acp_server);
         let startup = limits.startup;
         let has_one_user = shared.is_none();
         let settings = AgentSettings { limits, environment, has_over_acp, own_servers, has_one_user };
         let SessionServers { descriptions, desired, over_acp: servers, warnings } =
-            session_servers(&validated, settings);
+            convert_servers(&validated, settings);
         let handlers = &mut host.server_requests.handlers;
         if handlers.roots.is_none() && folders == FoldersAsRoots::Offered {
             handlers.roots = Some(Arc::new(SessionRoots::of(&validated)));
@@ -255,7 +255,7 @@ impl SessionMcp {
             None => self.host().call(call).await,
             Some(dialog) if self.board.is_active() => dialog.call(call).await,
             // The host runs for other sessions.
-            Some(_) => not_active(call),
+            Some(_) => inactive_result(call),
         }
     }
 
@@ -349,7 +349,7 @@ impl Drop for SessionMcp {
 }
 
 /// The result of a call of a session that is closed, or whose servers do not run.
-fn not_active(call: ToolCall) -> CallResult {
+fn inactive_result(call: ToolCall) -> CallResult {
     let error = CallFailure::new(ErrorKind::Connection, "the session does not use its servers now");
     CallResult::failure(error, CallMetadata::new(call.name()))
 }
@@ -387,7 +387,7 @@ impl SessionMcp {
     /// If another server has failed, connecting servers are omitted until their timeout.
     fn missing_required(&self, required: &RequiredServers) -> Vec<ServerStartError> {
         let mut statuses = self.statuses();
-        statuses.retain(|status| status.is_in(required));
+        statuses.retain(|status| status.is_required_by(required));
         let has_failed = statuses.iter().any(|status| matches!(status.state, ConnectionState::Failed(_)));
         let error = |SessionServerStatus { name, state, .. }: SessionServerStatus| match state {
             // The user can log in only if there is a session.

@@ -32,11 +32,11 @@ pub struct SessionRegistry {
 #[derive(Default)]
 struct RegistryState {
     sessions: HashMap<String, InstalledServers>,
-    /// The generation of each session with a slot; removed when the session is closed.
-    generations: HashMap<String, Weak<Generation>>,
+    /// The identity of each session that has a slot. Removed when the session is closed.
+    identities: HashMap<String, Weak<SessionIdentity>>,
     /// Sets that are being closed or stopped. Those being closed keep their slots until then.
     closing: JoinSet<()>,
-    /// Counts the uses of all sessions.
+    /// The number of uses so far, of all sessions.
     uses: u64,
 }
 
@@ -44,19 +44,19 @@ struct RegistryState {
 struct InstalledServers {
     servers: Arc<SessionMcp>,
     slot: SessionSlot,
-    /// The number of the last use.
+    /// The number of its last use, from [`RegistryState::uses`].
     last_used: u64,
 }
 
-/// The identity of a session between two closings; compared by address.
+/// The identity of a session from its first slot until it is closed; compared by address.
 #[derive(Debug)]
-struct Generation;
+struct SessionIdentity;
 
 /// A reserved slot for one set of servers. Dropping it releases the slot.
 #[derive(Debug)]
 pub struct SessionSlot {
     session: String,
-    generation: Arc<Generation>,
+    identity: Arc<SessionIdentity>,
     /// `None` if nothing runs.
     permit: Option<OwnedSemaphorePermit>,
 }
@@ -111,21 +111,21 @@ impl SessionRegistry {
         let own = &options.own_servers;
         let is_empty = request.servers.is_empty() && own.servers.is_empty() && own.failed.is_empty();
         let permit = match options.start {
-            StartPolicy::AtSession if !is_empty => Some(self.permit(&mut state, &session)?),
+            StartPolicy::AtSession if !is_empty => Some(self.take_permit(&mut state, &session)?),
             StartPolicy::AtSession | StartPolicy::FirstUse => None,
         };
-        state.generations.retain(|_, generation| generation.strong_count() > 0);
-        let current = state.generations.get(&session).and_then(Weak::upgrade);
-        let generation = current.unwrap_or_else(|| {
-            let generation = Arc::new(Generation);
-            state.generations.insert(session.clone(), Arc::downgrade(&generation));
-            generation
+        state.identities.retain(|_, identity| identity.strong_count() > 0);
+        let current = state.identities.get(&session).and_then(Weak::upgrade);
+        let identity = current.unwrap_or_else(|| {
+            let identity = Arc::new(SessionIdentity);
+            state.identities.insert(session.clone(), Arc::downgrade(&identity));
+            identity
         });
-        Ok(SessionSlot { session, generation, permit })
+        Ok(SessionSlot { session, identity, permit })
     }
 
-    /// Takes a free slot for a session, or that of an idle one.
-    fn permit(
+    /// Takes the permit of a free slot for a session, or that of an idle session.
+    fn take_permit(
         &self,
         state: &mut RegistryState,
         session: &str,
@@ -152,8 +152,8 @@ impl SessionRegistry {
     ) -> Result<ReplacedServers, SessionSetupError> {
         let servers = Arc::new(servers);
         let mut state = self.lock();
-        let current = state.generations.get(&slot.session).and_then(Weak::upgrade);
-        let is_current = current.is_some_and(|generation| Arc::ptr_eq(&generation, &slot.generation));
+        let current = state.identities.get(&slot.session).and_then(Weak::upgrade);
+        let is_current = current.is_some_and(|identity| Arc::ptr_eq(&identity, &slot.identity));
         let last_used = state.next_use();
         let installed = InstalledServers { servers: Arc::clone(&servers), slot, last_used };
         if !is_current {
@@ -187,7 +187,7 @@ impl SessionRegistry {
             installed.last_used = last_used;
             let servers = Arc::clone(&installed.servers);
             if installed.slot.permit.is_none() && !servers.is_empty() {
-                let permit = self.permit(&mut state, session)?;
+                let permit = self.take_permit(&mut state, session)?;
                 state.sessions.get_mut(session).expect("it was found above").slot.permit = Some(permit);
             }
             servers
@@ -204,7 +204,7 @@ impl SessionRegistry {
     /// When called outside of a Tokio runtime.
     pub fn remove(&self, session: &str) -> Option<Arc<SessionMcp>> {
         let mut state = self.lock();
-        state.generations.remove(session);
+        state.identities.remove(session);
         let removed = state.sessions.remove(session)?;
         Some(state.close_in_background(removed))
     }
@@ -220,7 +220,7 @@ impl SessionRegistry {
     pub async fn close_all(&self) {
         let mut closing = {
             let mut state = self.lock();
-            state.generations.clear();
+            state.identities.clear();
             for removed in std::mem::take(&mut state.sessions).into_values() {
                 state.close_in_background(removed);
             }
@@ -236,6 +236,7 @@ impl SessionRegistry {
 }
 
 impl RegistryState {
+    /// Counts a use, and returns its number.
     fn next_use(&mut self) -> u64 {
         self.uses += 1;
         self.uses
@@ -253,21 +254,22 @@ impl RegistryState {
         let permit = longest.slot.permit.take()?;
         longest.servers.set_idle();
         let servers = Arc::clone(&longest.servers);
-        self.in_background(async move { servers.stop_if_idle().await });
+        self.spawn(async move { servers.stop_if_idle().await });
         Some(permit)
     }
 
     /// Closes a set in the background. It keeps its slot until then.
     fn close_in_background(&mut self, installed: InstalledServers) -> Arc<SessionMcp> {
         let servers = Arc::clone(&installed.servers);
-        self.in_background(async move {
+        self.spawn(async move {
             installed.servers.close().await;
             drop(installed);
         });
         servers
     }
 
-    fn in_background(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+    /// Runs a task in the background until [`SessionRegistry::close_all`].
+    fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         // Reaps finished tasks.
         while self.closing.try_join_next().is_some() {}
         self.closing.spawn(task);

@@ -29,7 +29,7 @@ use crate::start_error::{self, FailureContext};
 pub struct SessionServerStatus {
     /// Its name.
     pub name: String,
-    /// Where it comes from.
+    /// Whether the client or the agent has configured it.
     pub source: ServerSource,
     /// The transport.
     pub transport: AcpTransport,
@@ -41,7 +41,7 @@ pub struct SessionServerStatus {
 
 impl SessionServerStatus {
     /// Returns whether the session requires the server. The agent's own servers never are.
-    pub(crate) fn is_in(&self, required: &RequiredServers) -> bool {
+    pub(crate) fn is_required_by(&self, required: &RequiredServers) -> bool {
         self.source == ServerSource::Client && required.contains(&self.name)
     }
 }
@@ -120,7 +120,7 @@ pub(crate) enum SessionPhase {
     Closed,
 }
 
-/// The servers of one session, and what is known of them besides the host's snapshot.
+/// Computes the statuses of the servers of one session: from the host's snapshot, the logins and the session's phase.
 pub(crate) struct StatusBoard {
     /// In the order of the request; then the agent's own.
     pub(crate) descriptions: Vec<ServerDescription>,
@@ -144,7 +144,7 @@ impl StatusBoard {
         *self.phase.borrow()
     }
 
-    /// Changes the phase, and returns the previous one. A closed session stays closed.
+    /// Changes the phase, unless the session is closed. Returns the previous phase.
     pub(crate) fn set_phase(&self, phase: SessionPhase) -> SessionPhase {
         let mut previous = phase;
         self.phase.send_if_modified(|current| {
@@ -158,7 +158,7 @@ impl StatusBoard {
         previous
     }
 
-    /// Returns what changes the statuses, with the snapshots of the host.
+    /// Returns a receiver of everything that changes the statuses. `snapshots` are those of the host.
     pub(crate) fn changes(&self, snapshots: watch::Receiver<Arc<HostSnapshot>>) -> StatusChanges {
         StatusChanges { snapshots, logins: self.logins.subscribe(), phase: self.phase.subscribe() }
     }
@@ -168,7 +168,7 @@ impl StatusBoard {
         matches!(self.phase(), SessionPhase::Active | SessionPhase::Starting)
     }
 
-    /// Returns every status, in the order of the descriptions. `None`: the host is not started.
+    /// Returns every status, in the order of the descriptions. `snapshot` is `None` if the host is not started.
     pub(crate) fn statuses(&self, snapshot: Option<&HostSnapshot>) -> Vec<SessionServerStatus> {
         // A session whose servers do not run has no tools, even while the host still lists them.
         let snapshot = snapshot.filter(|_| self.is_active());
@@ -189,7 +189,7 @@ impl StatusBoard {
         self.descriptions.iter().map(status).collect()
     }
 
-    /// A server that is missing in the snapshot is connecting: the snapshot is older than the request.
+    /// Returns the state of a server. A server without a status is connecting: the snapshot is older than the request.
     fn state(
         &self,
         server: &ServerDescription,
@@ -229,11 +229,11 @@ impl StatusBoard {
         let is_connecting = |status: &SessionServerStatus| status.state == ConnectionState::Connecting;
         let has_failed = |status: &SessionServerStatus| matches!(status.state, ConnectionState::Failed(_));
         !statuses.iter().any(is_connecting)
-            || statuses.iter().any(|status| has_failed(status) && status.is_in(required))
+            || statuses.iter().any(|status| has_failed(status) && status.is_required_by(required))
     }
 }
 
-/// Is notified of everything that changes the statuses of a session.
+/// A receiver of everything that changes the statuses of a session.
 pub(crate) struct StatusChanges {
     snapshots: watch::Receiver<Arc<HostSnapshot>>,
     logins: LoginChanges,
@@ -246,7 +246,7 @@ impl StatusChanges {
         Arc::clone(&self.snapshots.borrow_and_update())
     }
 
-    /// Waits for a change; false after the end of the host. Cancel-safe.
+    /// Waits for a change. Returns false after the end of the host. Cancel-safe.
     pub(crate) async fn changed(&mut self) -> bool {
         tokio::select! {
             changed = self.snapshots.changed() => changed.is_ok(),
@@ -256,7 +256,7 @@ impl StatusChanges {
     }
 }
 
-/// A stream of the servers of a session: the current statuses, then each change. Ends with the session.
+/// A stream of the statuses of a session's servers: the current ones, then each change. It ends with the session.
 pub struct StatusStream {
     board: Arc<StatusBoard>,
     /// `None` without servers, and after the end.
@@ -296,7 +296,7 @@ impl StatusStream {
     }
 
     /// Converts to a [`Stream`](futures_util::Stream).
-    pub fn stream(self) -> futures_util::stream::BoxStream<'static, SessionServerStatus> {
+    pub fn into_stream(self) -> futures_util::stream::BoxStream<'static, SessionServerStatus> {
         let next =
             |mut stream: StatusStream| async move { stream.next().await.map(|status| (status, stream)) };
         Box::pin(futures_util::stream::unfold(self, next))

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{ConnectionState, SessionServerStatus, StatusStream};
 
-/// Whether a client shows notices.
+/// Whether a client supports notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum NoticeSupport {
@@ -63,6 +63,7 @@ impl StatusUpdate {
         }
     }
 
+    /// What the user can do, or what follows.
     fn description(&self) -> Option<String> {
         let text = match &self.status.state {
             ConnectionState::Failed(error) => error.suggestion(),
@@ -128,7 +129,8 @@ impl From<StatusUpdate> for agent_client_protocol::v2::schema::SessionUpdate {
     }
 }
 
-/// The updates for one set of servers; see [`SessionMcp::status_updates`](crate::SessionMcp::status_updates).
+/// The `session/update` notifications about the servers of a session; see
+/// [`SessionMcp::status_updates`](crate::SessionMcp::status_updates).
 pub struct StatusUpdates {
     statuses: StatusStream,
     notices: NoticeSupport,

@@ -184,7 +184,7 @@ async fn acpx_14_status_changes_are_sent_until_the_session_ends() {
     let session = connecting.connect().await.unwrap();
     session.close().await;
     drop(session);
-    let mut changes = changes.stream();
+    let mut changes = changes.into_stream();
     while let Some(status) = changes.next().await {
         told.push(format!("{}:{}", status.name, status.state.as_str()));
     }
