@@ -33,52 +33,57 @@ use mcp_host_transport::{
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// The number of servers, and of tools of each.
+/// The number of servers behind the gateway.
 const SERVERS: usize = 10;
+
+/// The number of tools of each server.
 const TOOLS: usize = 23;
 
-/// The measured requests.
-const KINDS: [&str; 5] = ["ping", "tools/list", "tools/call", "modern tools/list", "modern tools/call"];
+/// The measured requests: the method, after `modern` for a client without a session.
+const REQUESTS: [&str; 5] = ["ping", "tools/list", "tools/call", "modern tools/list", "modern tools/call"];
 
+/// The argument and the result of each call.
 const TEXT: &str =
     "The quick brown fox jumps over the lazy dog, and then it does so again, only a little bit slower.";
 
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|it| it != "--bench").collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["count", kind, times] => count(kind, times.parse()?),
-        ["clients", count] => clients(count.parse()?),
-        [seconds] => measure(Duration::from_secs_f64(seconds.parse()?)),
-        _ => measure(Duration::from_secs(1)),
+        ["count", kind, times] => send_requests(kind, times.parse()?),
+        ["clients", count] => print_vanishing_clients(count.parse()?),
+        [seconds] => print_request_costs(Duration::from_secs_f64(seconds.parse()?)),
+        _ => print_request_costs(Duration::from_secs(1)),
     }
 }
 
-/// Prints the table.
-fn measure(time: Duration) -> Outcome<()> {
-    let served = Served::start()?;
+/// Prints the table of rates and instructions. Each rate is measured for `time`.
+fn print_request_costs(time: Duration) -> Outcome<()> {
+    let gateway = BenchGateway::start()?;
     println!(
         "{:<20} {:>12} {:>12} {:>12} {:>14}",
         "requests a second", "1 client", "16", "64", "instructions"
     );
-    for kind in KINDS {
-        let rates: Vec<f64> =
-            [1, 16, 64].iter().map(|it| rate(served.address, kind, *it, time)).collect::<Result<_, _>>()?;
-        let instructions = instructions(kind)?.map_or_else(|| "-".to_owned(), |it| it.to_string());
+    for kind in REQUESTS {
+        let rates: Vec<f64> = [1, 16, 64]
+            .iter()
+            .map(|clients| measure_rate(gateway.address, kind, *clients, time))
+            .collect::<Result<_, _>>()?;
+        let instructions = measure_instructions(kind)?.map_or_else(|| "-".to_owned(), |it| it.to_string());
         println!("{kind:<20} {:>12.0} {:>12.0} {:>12.0} {instructions:>14}", rates[0], rates[1], rates[2]);
     }
     Ok(())
 }
 
-/// Requests per second with this number of clients.
-fn rate(address: SocketAddr, kind: &str, clients: usize, time: Duration) -> Outcome<f64> {
-    let (answered, over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+/// Measures the requests per second with this number of clients.
+fn measure_rate(address: SocketAddr, kind: &str, clients: usize, time: Duration) -> Outcome<f64> {
+    let (answered, has_ended) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let mut threads = Vec::new();
     for _ in 0..clients {
         let mut client = Client::open(address, kind)?;
-        let (answered, over) = (Arc::clone(&answered), Arc::clone(&over));
+        let (answered, has_ended) = (Arc::clone(&answered), Arc::clone(&has_ended));
         threads.push(std::thread::spawn(move || -> std::io::Result<()> {
-            while !over.load(Ordering::Relaxed) {
-                client.ask()?;
+            while !has_ended.load(Ordering::Relaxed) {
+                client.exchange()?;
                 answered.fetch_add(1, Ordering::Relaxed);
             }
             Ok(())
@@ -87,26 +92,27 @@ fn rate(address: SocketAddr, kind: &str, clients: usize, time: Duration) -> Outc
     std::thread::sleep(time / 10);
     let (begun, before) = (Instant::now(), answered.load(Ordering::Relaxed));
     std::thread::sleep(time);
-    let many = answered.load(Ordering::Relaxed) - before;
+    let requests = answered.load(Ordering::Relaxed) - before;
     let elapsed = begun.elapsed();
-    over.store(true, Ordering::Relaxed);
+    has_ended.store(true, Ordering::Relaxed);
     for thread in threads {
         thread.join().expect("no client panics")?;
     }
-    Ok(many as f64 / elapsed.as_secs_f64())
+    Ok(requests as f64 / elapsed.as_secs_f64())
 }
 
-/// Instructions per request, if valgrind is installed.
-fn instructions(kind: &str) -> Outcome<Option<u64>> {
+/// Measures the instructions per request, if valgrind is installed.
+fn measure_instructions(kind: &str) -> Outcome<Option<u64>> {
     let (few, many) = (200, 1200);
-    let (Some(few_cost), Some(many_cost)) = (counted(kind, few)?, counted(kind, many)?) else {
+    let (Some(few_cost), Some(many_cost)) = (count_instructions(kind, few)?, count_instructions(kind, many)?)
+    else {
         return Ok(None);
     };
     Ok(Some(many_cost.saturating_sub(few_cost) / (many - few)))
 }
 
-/// The instructions of a process that sends this number of requests.
-fn counted(kind: &str, times: u64) -> Outcome<Option<u64>> {
+/// Counts the instructions of a process that sends this number of requests. `None` without valgrind.
+fn count_instructions(kind: &str, times: u64) -> Outcome<Option<u64>> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     command.arg(std::env::current_exe()?).args(["count", kind, &times.to_string()]);
@@ -114,39 +120,39 @@ fn counted(kind: &str, times: u64) -> Outcome<Option<u64>> {
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let total = said.lines().find_map(|it| it.split_once("Collected : ")?.1.trim().parse().ok());
+    let report = String::from_utf8_lossy(&output.stderr);
+    let total = report.lines().find_map(|it| it.split_once("Collected : ")?.1.trim().parse().ok());
     Ok(Some(total.ok_or("valgrind does not say how many instructions there were")?))
 }
 
 /// Sends requests one after another.
-fn count(kind: &str, times: u64) -> Outcome<()> {
-    let served = Served::start()?;
-    let mut client = Client::open(served.address, kind)?;
+fn send_requests(kind: &str, times: u64) -> Outcome<()> {
+    let gateway = BenchGateway::start()?;
+    let mut client = Client::open(gateway.address, kind)?;
     for _ in 0..times {
-        client.ask()?;
+        client.exchange()?;
     }
     Ok(())
 }
 
 /// How long a session may be unused before it ends.
-const IDLE: Duration = Duration::from_secs(2);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Measures clients that vanish.
-fn clients(count: usize) -> Outcome<()> {
+/// Prints the resources with this number of clients, and after they vanished.
+fn print_vanishing_clients(count: usize) -> Outcome<()> {
     let mut bounds = Bounds::default();
     bounds.sessions = 2 * count;
     bounds.sessions_per_client = 2 * count;
     bounds.connections = 4 * count;
-    bounds.idle_timeout = IDLE;
-    let served = Served::bounded(bounds)?;
+    bounds.idle_timeout = IDLE_TIMEOUT;
+    let gateway = BenchGateway::with_bounds(bounds)?;
     println!("{:<28} {:>8} {:>8} {:>10} {:>10}", "", "sessions", "tasks", "open files", "memory/KiB");
-    served.line("before")?;
+    gateway.print_resources("before")?;
     for round in 1..=3 {
         let begun = Instant::now();
         let mut clients = Vec::new();
         for number in 0..count {
-            let mut client = Client::open(served.address, "tools/call")?;
+            let mut client = Client::open(gateway.address, "tools/call")?;
             if number % 2 == 0 {
                 // An open stream counts as use.
                 let listen = String::from_utf8(client.request.clone())?;
@@ -163,45 +169,45 @@ fn clients(count: usize) -> Outcome<()> {
             }
             clients.push(client);
         }
-        served.line(&format!("{count} clients, {:.1} s", begun.elapsed().as_secs_f64()))?;
+        gateway.print_resources(&format!("{count} clients, {:.1} s", begun.elapsed().as_secs_f64()))?;
         drop(clients);
         let gone = Instant::now();
-        while served.gateway.client_counts().sessions > 0 && gone.elapsed() < Duration::from_secs(60) {
+        while gateway.gateway.client_counts().sessions > 0 && gone.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(100));
         }
         std::thread::sleep(Duration::from_millis(500));
-        served.line(&format!("round {round}: gone, {:.1} s", gone.elapsed().as_secs_f64()))?;
+        gateway.print_resources(&format!("round {round}: gone, {:.1} s", gone.elapsed().as_secs_f64()))?;
     }
     Ok(())
 }
 
-/// A running gateway.
-struct Served {
+/// A running gateway in front of in-process servers.
+struct BenchGateway {
     address: SocketAddr,
     gateway: Gateway,
     runtime: tokio::runtime::Runtime,
 }
 
-impl Served {
-    fn start() -> Outcome<Served> {
-        Served::bounded(Bounds::default())
+impl BenchGateway {
+    fn start() -> Outcome<BenchGateway> {
+        BenchGateway::with_bounds(Bounds::default())
     }
 
-    /// Prints the current resources.
-    fn line(&self, what: &str) -> Outcome<()> {
+    /// Prints a line with the current resources of the process.
+    fn print_resources(&self, label: &str) -> Outcome<()> {
         let tasks = self.runtime.metrics().num_alive_tasks();
         let files = std::fs::read_dir("/proc/self/fd")?.count();
         let status = std::fs::read_to_string("/proc/self/status")?;
         let memory = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).unwrap_or("-");
         let memory = memory.trim().trim_end_matches(" kB");
         println!(
-            "{what:<28} {:>8} {tasks:>8} {files:>10} {memory:>10}",
+            "{label:<28} {:>8} {tasks:>8} {files:>10} {memory:>10}",
             self.gateway.client_counts().sessions
         );
         Ok(())
     }
 
-    fn bounded(bounds: Bounds) -> Outcome<Served> {
+    fn with_bounds(bounds: Bounds) -> Outcome<BenchGateway> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let (address, gateway) = runtime.block_on(async {
             let dialer: Dialer = Arc::new(|_, _| Ok(Arc::new(Echo) as Arc<dyn Dial>));
@@ -220,7 +226,7 @@ impl Served {
             tokio::spawn(server.serve(std::future::pending()));
             Ok::<_, Box<dyn Error>>((address, gateway))
         })?;
-        Ok(Served { address, gateway, runtime })
+        Ok(BenchGateway { address, gateway, runtime })
     }
 }
 
@@ -228,22 +234,23 @@ impl Served {
 struct Client {
     stream: TcpStream,
     request: Vec<u8>,
-    answer: Vec<u8>,
-    /// A buffer that is kept, because clearing a new one would cost as much as the gateway.
-    part: Box<[u8]>,
+    response: Vec<u8>,
+    /// What one read returned. Kept, because clearing a new buffer would cost as much as the gateway.
+    read_buffer: Box<[u8]>,
 }
 
 impl Client {
+    /// Connects, starts a session unless the request is modern, and sends the request once.
     fn open(address: SocketAddr, kind: &str) -> Outcome<Client> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        let mut res =
-            Client { stream, request: Vec::new(), answer: Vec::new(), part: vec![0; 64 * 1024].into() };
+        let read_buffer = vec![0; 64 * 1024].into();
+        let mut client = Client { stream, request: Vec::new(), response: Vec::new(), read_buffer };
         let (method, is_modern) = match kind.strip_prefix("modern ") {
             Some(method) => (method, true),
             None => (kind, false),
         };
-        let own = match method {
+        let call_params = match method {
             "tools/call" => format!(r#""name":"s3__t0","arguments":{{"text":"{TEXT}"}}"#),
             _ => String::new(),
         };
@@ -256,53 +263,55 @@ impl Client {
                 );
                 let name = if method == "tools/call" { "mcp-name: s3__t0\r\n" } else { "" };
                 let headers = format!("mcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n{name}");
-                (headers, format!("{meta}{}{own}", if own.is_empty() { "" } else { "," }))
+                let comma = if call_params.is_empty() { "" } else { "," };
+                (headers, format!("{meta}{comma}{call_params}"))
             }
             false => {
                 let params = concat!(
                     r#""protocolVersion":"2025-06-18","capabilities":{},"#,
                     r#""clientInfo":{"name":"bench","version":"0"}"#
                 );
-                res.request = request(address, "", "initialize", params);
-                res.ask()?;
-                let head = std::str::from_utf8(&res.answer)?.to_lowercase();
+                client.request = http_request(address, "", "initialize", params);
+                client.exchange()?;
+                let head = std::str::from_utf8(&client.response)?.to_lowercase();
                 let session = head.lines().find_map(|it| it.strip_prefix("mcp-session-id: "));
                 let session = session.ok_or_else(|| format!("there is no session in {head}"))?;
-                (format!("mcp-protocol-version: 2025-06-18\r\nmcp-session-id: {session}\r\n"), own)
+                (format!("mcp-protocol-version: 2025-06-18\r\nmcp-session-id: {session}\r\n"), call_params)
             }
         };
-        res.request = request(address, &headers, method, &params);
-        res.ask()?;
-        let answer = std::str::from_utf8(&res.answer)?;
-        if !answer.starts_with("HTTP/1.1 200")
-            || !answer.contains(r#""result":{"#)
-            || answer.contains("isError")
+        client.request = http_request(address, &headers, method, &params);
+        client.exchange()?;
+        let response = std::str::from_utf8(&client.response)?;
+        if !response.starts_with("HTTP/1.1 200")
+            || !response.contains(r#""result":{"#)
+            || response.contains("isError")
         {
-            return Err(answer.into());
+            return Err(response.into());
         }
-        Ok(res)
+        Ok(client)
     }
 
-    /// Sends the request and reads the response.
-    fn ask(&mut self) -> std::io::Result<()> {
+    /// Sends the request and reads the whole response.
+    fn exchange(&mut self) -> std::io::Result<()> {
         self.stream.write_all(&self.request)?;
-        self.answer.clear();
-        let mut whole = None;
-        while whole.is_none_or(|it| self.answer.len() < it) {
-            let read = self.stream.read(&mut self.part)?;
+        self.response.clear();
+        let mut length = None;
+        while length.is_none_or(|it| self.response.len() < it) {
+            let read = self.stream.read(&mut self.read_buffer)?;
             if read == 0 {
                 return Err(std::io::ErrorKind::UnexpectedEof.into());
             }
-            self.answer.extend_from_slice(&self.part[..read]);
-            if whole.is_none() {
-                whole = length(&self.answer);
+            self.response.extend_from_slice(&self.read_buffer[..read]);
+            if length.is_none() {
+                length = response_length(&self.response);
             }
         }
         Ok(())
     }
 }
 
-fn request(address: SocketAddr, headers: &str, method: &str, params: &str) -> Vec<u8> {
+/// The bytes of a POST. `params` are members of a JSON object.
+fn http_request(address: SocketAddr, headers: &str, method: &str, params: &str) -> Vec<u8> {
     let body = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{{params}}}}}"#);
     let head = format!(
         "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
@@ -312,8 +321,8 @@ fn request(address: SocketAddr, headers: &str, method: &str, params: &str) -> Ve
     format!("{head}{body}").into_bytes()
 }
 
-/// The length of a response with a complete head.
-fn length(response: &[u8]) -> Option<usize> {
+/// The length of a response with its head, if the head is complete.
+fn response_length(response: &[u8]) -> Option<usize> {
     let text = std::str::from_utf8(response).ok()?;
     let head = text.find("\r\n\r\n")? + 4;
     let body = text[..head].lines().find_map(|it| it.strip_prefix("content-length: "))?;

@@ -8,7 +8,7 @@ use mcp_testkit::servers::{forward_lines, in_memory};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, WriteHalf, split};
 
-/// A dial of the server, for names that begin with `auto`. Over one stream, like a child process.
+/// Dials an asking server over one stream, like a child process, if the name begins with `auto`.
 ///
 /// Its tools: `ask` elicits and returns the client's answer, `sample` samples, `wait` never returns, and `state`
 /// returns the client's capabilities and roots as the server knows them. `auto-roots` requests the roots as soon as it
@@ -25,9 +25,9 @@ struct AskingServer {
     capabilities: Value,
     roots: Value,
     /// The calls that wait for the client, by the id of the request to it.
-    waiting: HashMap<String, Value>,
-    /// Calls of `state` that wait for the roots.
-    wait_for_roots: Vec<Value>,
+    pending_calls: HashMap<String, Value>,
+    /// The calls of `state` that wait for the roots.
+    pending_state_calls: Vec<Value>,
 }
 
 impl AskingServer {
@@ -39,8 +39,8 @@ impl AskingServer {
             write,
             capabilities: Value::Null,
             roots: Value::Null,
-            waiting: HashMap::new(),
-            wait_for_roots: Vec::new(),
+            pending_calls: HashMap::new(),
+            pending_state_calls: Vec::new(),
         };
         while let Ok(Some(line)) = lines.next_line().await {
             let message: Value = serde_json::from_str(&line).unwrap();
@@ -52,32 +52,32 @@ impl AskingServer {
 
     async fn handle(&mut self, message: &Value) -> std::io::Result<()> {
         let (id, params) = (&message["id"], &message["params"]);
-        let is_asked = self.requests_roots && self.capabilities["roots"].is_object();
+        let requests_roots = self.requests_roots && self.capabilities["roots"].is_object();
         match message["method"].as_str() {
             Some("initialize") => {
                 self.capabilities = params["capabilities"].clone();
                 let server = json!({"name": "asking", "version": "1"});
                 let capabilities = json!({"tools": {}, "extensions": {"example.org/ask": {}}});
-                self.result(
+                self.send_result(
                     id,
                     json!({"protocolVersion": "2025-06-18", "capabilities": capabilities,
                     "serverInfo": server}),
                 )
                 .await
             }
-            Some("notifications/initialized" | "notifications/roots/list_changed") if is_asked => {
+            Some("notifications/initialized" | "notifications/roots/list_changed") if requests_roots => {
                 self.roots = Value::Null;
                 self.send(json!({"id": "roots", "method": "roots/list"})).await
             }
             Some("tools/list") => {
                 let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
                 let tools = ["ask", "sample", "wait", "state"].map(tool);
-                self.result(id, json!({ "tools": tools })).await
+                self.send_result(id, json!({ "tools": tools })).await
             }
             Some("tools/call") => match params["name"].as_str().unwrap() {
                 "wait" => Ok(()),
-                "state" if is_asked && self.roots.is_null() => {
-                    self.wait_for_roots.push(id.clone());
+                "state" if requests_roots && self.roots.is_null() => {
+                    self.pending_state_calls.push(id.clone());
                     Ok(())
                 }
                 "state" => self.send_state(&id.clone()).await,
@@ -91,7 +91,7 @@ impl AskingServer {
                         _ => ("sampling/createMessage", json!({"messages": [], "maxTokens": 1})),
                     };
                     let request = format!("of {id}");
-                    self.waiting.insert(request.clone(), id.clone());
+                    self.pending_calls.insert(request.clone(), id.clone());
                     self.send(json!({"id": request, "method": method, "params": params})).await
                 }
             },
@@ -100,29 +100,31 @@ impl AskingServer {
             None if id == "roots" => {
                 self.roots =
                     json!({"roots": message["result"]["roots"], "error": message["error"]["message"]});
-                for call in std::mem::take(&mut self.wait_for_roots) {
+                for call in std::mem::take(&mut self.pending_state_calls) {
                     self.send_state(&call).await?;
                 }
                 Ok(())
             }
             None => {
-                let Some(call) = id.as_str().and_then(|id| self.waiting.remove(id)) else { return Ok(()) };
+                let Some(call) = id.as_str().and_then(|id| self.pending_calls.remove(id)) else {
+                    return Ok(());
+                };
                 let answer = message.get("result").unwrap_or(&message["error"]["message"]).to_string();
-                self.text(&call, &answer).await
+                self.send_text(&call, &answer).await
             }
         }
     }
 
     async fn send_state(&mut self, call: &Value) -> std::io::Result<()> {
         let state = json!({"capabilities": self.capabilities, "roots": self.roots}).to_string();
-        self.text(call, &state).await
+        self.send_text(call, &state).await
     }
 
-    async fn text(&mut self, id: &Value, text: &str) -> std::io::Result<()> {
-        self.result(id, json!({"content": [{"type": "text", "text": text}]})).await
+    async fn send_text(&mut self, id: &Value, text: &str) -> std::io::Result<()> {
+        self.send_result(id, json!({"content": [{"type": "text", "text": text}]})).await
     }
 
-    async fn result(&mut self, id: &Value, result: Value) -> std::io::Result<()> {
+    async fn send_result(&mut self, id: &Value, result: Value) -> std::io::Result<()> {
         self.send(json!({"id": id, "result": result})).await
     }
 

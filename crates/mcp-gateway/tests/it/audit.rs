@@ -12,7 +12,7 @@ use crate::support::TestGateway;
 const LIMIT: Duration = Duration::from_secs(60);
 const ANN: &str = "ann-0123456789abcdef";
 
-fn lines(path: &Path) -> Vec<Value> {
+fn read_lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -58,7 +58,7 @@ async fn each_call_is_one_line_without_content() {
     assert!(post("tools/call", unknown).await["error"].is_object());
     assert!(post("resources/read", r#"{"uri":"hunter2://x"}"#).await["error"].is_object());
     audit.flush(LIMIT);
-    let found = lines(&path);
+    let found = read_lines(&path);
     let field = |key: &str| found.iter().map(|line| line[key].clone()).collect::<Vec<_>>();
     assert_eq!(field("method"), ["tools/call", "tools/call", "resources/read"]);
     assert_eq!(field("outcome"), ["success", "error", "error"]);
@@ -78,6 +78,6 @@ async fn each_call_is_one_line_without_content() {
     audit.reopen();
     post("tools/call", &call).await;
     audit.flush(LIMIT);
-    assert_eq!((lines(&rotated).len(), lines(&path).len(), audit.dropped_lines()), (3, 1, 0));
+    assert_eq!((read_lines(&rotated).len(), read_lines(&path).len(), audit.dropped_lines()), (3, 1, 0));
     gateway.end().await;
 }

@@ -47,7 +47,7 @@ impl Issuer {
         tokio::spawn(async move {
             loop {
                 let (mut stream, _) = listener.accept().await.unwrap();
-                let head = head(&mut stream).await;
+                let head = read_head(&mut stream).await;
                 let (status, body) = if head.starts_with("GET /keys ") {
                     count.fetch_add(1, Ordering::SeqCst);
                     let number = if both.load(Ordering::SeqCst) { 2 } else { 1 };
@@ -71,10 +71,10 @@ impl Issuer {
 
     /// A signed token with other claims.
     fn token(&self, more: Value) -> String {
-        self.signed(json!({"alg": "ES256", "typ": "at+jwt", "kid": "key0"}), more, 0)
+        self.sign_token(json!({"alg": "ES256", "typ": "at+jwt", "kid": "key0"}), more, 0)
     }
 
-    fn signed(&self, header: Value, more: Value, key: usize) -> String {
+    fn sign_token(&self, header: Value, more: Value, key: usize) -> String {
         let mut claims = self.claims();
         for (name, value) in more.as_object().unwrap() {
             claims[name] = value.clone();
@@ -86,7 +86,7 @@ impl Issuer {
     }
 
     /// A token that is signed with the public key as a secret.
-    fn hmac(&self) -> String {
+    fn hmac_token(&self) -> String {
         let header = json!({"alg": "HS256", "kid": "key0"}).to_string();
         let text = format!("{}.{}", encode(header), encode(self.claims().to_string()));
         let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, self.keys[0].public_key().as_ref());
@@ -108,7 +108,7 @@ impl Issuer {
     }
 }
 
-async fn head(stream: &mut TcpStream) -> String {
+async fn read_head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let Ok(byte) = stream.read_u8().await else { break };
@@ -125,9 +125,14 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// Sends a modern request with a token.
-async fn ask(fixture: &TestGateway, path: &str, token: Option<&str>, ask: (&str, Option<&str>)) -> Reply {
-    let (method, name) = ask;
+/// Sends a modern request of this method, and for a call the name of the tool, with a token.
+async fn send_modern(
+    fixture: &TestGateway,
+    path: &str,
+    token: Option<&str>,
+    request: (&str, Option<&str>),
+) -> Reply {
+    let (method, name) = request;
     let params = name.map(|name| format!(r#""name":"{name}","arguments":{{"text":"x","a":1,"b":2}}"#));
     let (mut headers, body) = modern(method, name, &params.unwrap_or_default());
     headers.extend(token.map(|token| ("authorization", format!("Bearer {token}"))));
@@ -137,7 +142,7 @@ async fn ask(fixture: &TestGateway, path: &str, token: Option<&str>, ask: (&str,
     fixture.http("POST", path, &headers, &body).await
 }
 
-fn listed(reply: &Reply) -> Vec<String> {
+fn tool_names(reply: &Reply) -> Vec<String> {
     let tools = reply.json()["result"]["tools"].as_array().cloned().unwrap_or_default();
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
@@ -149,7 +154,7 @@ async fn only_valid_access_tokens_are_accepted() {
     let es256 = |more: Value| {
         let mut header = json!({"alg": "ES256", "kid": "key0"});
         header.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        issuer.signed(header, json!({}), 0)
+        issuer.sign_token(header, json!({}), 0)
     };
     let unsigned = |algorithm: &str| {
         let header = encode(json!({"alg": algorithm}).to_string());
@@ -190,12 +195,12 @@ async fn only_valid_access_tokens_are_accepted() {
         (issuer.token(json!({"sub": "a\nb"})), 401, no_subject),
         (unsigned("none"), 401, no_jwt),
         (unsigned("ES256"), 401, "the signature of the access token is wrong"),
-        (issuer.hmac(), 401, "the access token is not signed with an accepted algorithm"),
-        (issuer.signed(json!({"alg": "ES256", "kid": "x"}), json!({}), 0), 401, unknown_key),
-        (issuer.signed(json!({"alg": "ES384", "kid": "key0"}), json!({}), 0), 401, unknown_key),
-        (issuer.signed(json!({"alg": "RS256", "kid": "key0"}), json!({}), 0), 401, unknown_key),
+        (issuer.hmac_token(), 401, "the access token is not signed with an accepted algorithm"),
+        (issuer.sign_token(json!({"alg": "ES256", "kid": "x"}), json!({}), 0), 401, unknown_key),
+        (issuer.sign_token(json!({"alg": "ES384", "kid": "key0"}), json!({}), 0), 401, unknown_key),
+        (issuer.sign_token(json!({"alg": "RS256", "kid": "key0"}), json!({}), 0), 401, unknown_key),
         (
-            issuer.signed(json!({"alg": "ES256", "kid": "key0"}), json!({}), 1),
+            issuer.sign_token(json!({"alg": "ES256", "kid": "key0"}), json!({}), 1),
             401,
             "the signature of the access token is wrong",
         ),
@@ -216,12 +221,12 @@ async fn only_valid_access_tokens_are_accepted() {
         ),
         (issuer.token(json!({"scope": null})), 403, "the access token has no scope that shows anything here"),
     ] {
-        let reply = ask(&fixture, "/mcp", Some(&token), ("tools/list", None)).await;
+        let reply = send_modern(&fixture, "/mcp", Some(&token), ("tools/list", None)).await;
         let challenge = reply.header("www-authenticate").unwrap_or_default();
         assert_eq!(reply.status, status, "{challenge} {}", reply.body);
         let error = match status {
             200 => {
-                assert_eq!(listed(&reply), ["demo__echo"]);
+                assert_eq!(tool_names(&reply), ["demo__echo"]);
                 continue;
             }
             401 => "invalid_token",
@@ -237,7 +242,7 @@ async fn only_valid_access_tokens_are_accepted() {
     // Forged key ids have caused at most one fetch.
     assert!(issuer.key_requests.load(Ordering::SeqCst) <= 2);
     // Without a token there is no error code.
-    let reply = ask(&fixture, "/mcp/demo", None, ("tools/list", None)).await;
+    let reply = send_modern(&fixture, "/mcp/demo", None, ("tools/list", None)).await;
     let metadata = "https://tools.example/.well-known/oauth-protected-resource/mcp/demo";
     let expected = format!("bearer scope=\"read\", resource_metadata=\"{metadata}\"");
     assert_eq!((reply.status, reply.header("www-authenticate")), (401, Some(expected)));
@@ -271,9 +276,12 @@ async fn metadata_names_resource_issuer_and_first_scope() {
     }
     // A server is a resource of its own, and its tokens are for it only.
     let token = issuer.token(json!({"aud": "https://tools.example/mcp/demo"}));
-    assert_eq!(listed(&ask(&fixture, "/mcp/demo", Some(&token), ("tools/list", None)).await), ["demo__echo"]);
+    assert_eq!(
+        tool_names(&send_modern(&fixture, "/mcp/demo", Some(&token), ("tools/list", None)).await),
+        ["demo__echo"]
+    );
     for path in ["/mcp", "/mcp/own"] {
-        assert_eq!(ask(&fixture, path, Some(&token), ("tools/list", None)).await.status, 401);
+        assert_eq!(send_modern(&fixture, path, Some(&token), ("tools/list", None)).await.status, 401);
     }
     fixture.end().await;
     // Without an authorization server there is no metadata.
@@ -288,8 +296,9 @@ async fn missing_scope_of_a_call_is_named() {
     let issuer = Issuer::start().await;
     let fixture = issuer.gateway(SCOPES, "").await;
     let (read, both) = (issuer.token(json!({})), issuer.token(json!({"scope": "write read"})));
-    let call =
-        async |token: &str, tool: &str| ask(&fixture, "/mcp", Some(token), ("tools/call", Some(tool))).await;
+    let call = async |token: &str, tool: &str| {
+        send_modern(&fixture, "/mcp", Some(token), ("tools/call", Some(tool))).await
+    };
     assert_eq!(call(&read, "demo__echo").await.status, 200);
     let refused = call(&read, "demo__add").await;
     assert_eq!((refused.status, &refused.json()["id"]), (403, &json!(1)));
@@ -301,8 +310,13 @@ async fn missing_scope_of_a_call_is_named() {
     assert_eq!(call(&both, "demo__add").await.status, 200);
     // No scope shows it, so that none is named.
     assert!(call(&read, "demo__nothing").await.header("www-authenticate").is_none());
-    let hidden =
-        ask(&fixture, "/mcp/own", Some(&issuer.token(json!({"aud": RESOURCE}))), ("tools/list", None)).await;
+    let hidden = send_modern(
+        &fixture,
+        "/mcp/own",
+        Some(&issuer.token(json!({"aud": RESOURCE}))),
+        ("tools/list", None),
+    )
+    .await;
     assert!(
         hidden.status == 403 && hidden.header("www-authenticate").unwrap().contains("scope=\"write\""),
         "{hidden:?}"
@@ -341,8 +355,9 @@ async fn new_keys_are_fetched_for_an_unknown_key_id() {
     let issuer = Issuer::start().await;
     let fixture = issuer.gateway("", "").await;
     let old = issuer.token(json!({}));
-    let new = issuer.signed(json!({"alg": "ES256", "kid": "key1"}), json!({}), 1);
-    let status = async |token: &str| ask(&fixture, "/mcp", Some(token), ("tools/list", None)).await.status;
+    let new = issuer.sign_token(json!({"alg": "ES256", "kid": "key1"}), json!({}), 1);
+    let status =
+        async |token: &str| send_modern(&fixture, "/mcp", Some(token), ("tools/list", None)).await.status;
     assert_eq!((status(&old).await, status(&new).await), (200, 401));
     issuer.publishes_both.store(true, Ordering::SeqCst);
     tokio::time::sleep(std::time::Duration::from_secs(11)).await;

@@ -8,7 +8,7 @@ use mcp_testkit::wait::wait_until;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{TestGateway, initialize};
+use crate::support::{Reply, TestGateway, initialize};
 
 #[tokio::test]
 async fn vanished_clients_leave_no_sessions_or_leases() {
@@ -47,7 +47,7 @@ async fn client_that_does_not_read_blocks_no_other_client() {
     let mut bounds = Bounds::default();
     bounds.send_timeout = Duration::from_millis(500);
     let fixture = TestGateway::bounded(bounds).await;
-    let mut deaf = Vec::new();
+    let mut unread_streams = Vec::new();
     for _ in 0..8 {
         let session = fixture.initialize(&[]).await;
         let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__grow","arguments":{"bytes":8000000}}}"#;
@@ -58,7 +58,7 @@ async fn client_that_does_not_read_blocks_no_other_client() {
             body.len()
         );
         stream.write_all(call.as_bytes()).await.unwrap();
-        deaf.push(stream);
+        unread_streams.push(stream);
     }
     let session = fixture.initialize(&[]).await;
     let echo = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"a"}}}"#;
@@ -67,7 +67,7 @@ async fn client_that_does_not_read_blocks_no_other_client() {
     }
     // The gateway disconnects them before they have received everything.
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    for mut stream in deaf {
+    for mut stream in unread_streams {
         let mut read = Vec::new();
         let ended = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut read)).await;
         assert!(ended.is_ok() && read.len() < 8_000_000, "{}", read.len());
@@ -97,16 +97,16 @@ async fn oversized_and_slow_requests_are_refused() {
         (chunked("5\r\n{}"), 400),
         (format!("{head}content-length: 3000\r\n\r\n{{"), 413),
     ] {
-        assert_eq!(fixture.raw_to_end(&text).await.status, status, "{text}");
+        assert_eq!(fixture.send_raw_and_close(&text).await.status, status, "{text}");
     }
 
     // Incomplete heads and bodies time out.
-    for begun in [
+    for incomplete in [
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\n",
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{",
     ] {
         let mut stream = TcpStream::connect(fixture.address).await.unwrap();
-        stream.write_all(begun.as_bytes()).await.unwrap();
+        stream.write_all(incomplete.as_bytes()).await.unwrap();
         let mut read = Vec::new();
         let ended = tokio::time::timeout(Duration::from_secs(30), stream.read_to_end(&mut read)).await;
         assert!(ended.is_ok());
@@ -114,18 +114,13 @@ async fn oversized_and_slow_requests_are_refused() {
     fixture.end().await;
 }
 
-/// Starts sessions. Returns the status, the session id and `Retry-After` of each.
-async fn begin(
-    fixture: &TestGateway,
-    headers: &[(&str, &str)],
-    count: usize,
-) -> Vec<(u16, Option<String>, Option<String>)> {
-    let mut res = Vec::new();
+/// Sends this number of `initialize` requests.
+async fn start_sessions(fixture: &TestGateway, headers: &[(&str, &str)], count: usize) -> Vec<Reply> {
+    let mut replies = Vec::new();
     for _ in 0..count {
-        let reply = fixture.post(headers, &initialize("2025-11-25")).await;
-        res.push((reply.status, reply.header("mcp-session-id"), reply.header("retry-after")));
+        replies.push(fixture.post(headers, &initialize("2025-11-25")).await);
     }
-    res
+    replies
 }
 
 #[tokio::test]
@@ -142,12 +137,12 @@ async fn session_limit_evicts_only_own_sessions() {
     })
     .await;
     let ann = ("authorization", "Bearer ann-0123456789abcdef");
-    let begun = begin(&fixture, &[ann], 6).await;
+    let started = start_sessions(&fixture, &[ann], 6).await;
     assert_eq!(fixture.gateway.client_counts().sessions, 4);
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     for (at, status) in [(0, 404), (5, 200)] {
-        let session = begun[at].1.as_deref().unwrap();
-        assert_eq!(fixture.post(&[ann, ("mcp-session-id", session)], ping).await.status, status);
+        let session = started[at].header("mcp-session-id").unwrap();
+        assert_eq!(fixture.post(&[ann, ("mcp-session-id", &session)], ping).await.status, status);
     }
     fixture.end().await;
 
@@ -157,16 +152,17 @@ async fn session_limit_evicts_only_own_sessions() {
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"x"}}}"#;
     let first = fixture.initialize(&[]).await;
     assert_eq!(fixture.post(&[("mcp-session-id", &first)], call).await.status, 200);
-    let begun = begin(&fixture, &[], 6).await;
-    assert!(begun.iter().all(|it| it.0 == 200), "{begun:?}");
-    for (session, status) in [(Some(&first), 200), (begun[0].1.as_ref(), 404), (begun[5].1.as_ref(), 200)] {
-        assert_eq!(fixture.post(&[("mcp-session-id", session.unwrap())], ping).await.status, status);
+    let started = start_sessions(&fixture, &[], 6).await;
+    assert!(started.iter().all(|it| it.status == 200), "{started:?}");
+    let [second, last] = [0, 5].map(|at| started[at].header("mcp-session-id").unwrap());
+    for (session, status) in [(&first, 200), (&second, 404), (&last, 200)] {
+        assert_eq!(fixture.post(&[("mcp-session-id", session)], ping).await.status, status);
     }
-    for session in begin(&fixture, &[], 3).await {
-        fixture.post(&[("mcp-session-id", &session.1.unwrap())], call).await;
+    for reply in start_sessions(&fixture, &[], 3).await {
+        fixture.post(&[("mcp-session-id", &reply.header("mcp-session-id").unwrap())], call).await;
     }
-    let refused = begin(&fixture, &[], 1).await;
-    assert_eq!((refused[0].0, refused[0].2.as_deref()), (503, Some("60")));
+    let refused = &start_sessions(&fixture, &[], 1).await[0];
+    assert_eq!((refused.status, refused.header("retry-after").as_deref()), (503, Some("60")));
 
     let list = crate::support::modern("tools/list", None, "");
     let arguments = r#""name":"demo__echo","arguments":{"text":"x"}"#;

@@ -11,7 +11,7 @@ const ANN: (&str, &str) = ("authorization", "Bearer ann-0123456789abcdef");
 const BOB: (&str, &str) = ("authorization", "Bearer bob-0123456789abcdef");
 const PING: &str = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
 
-async fn gateway_of_two(bounds: Bounds) -> TestGateway {
+async fn gateway_with_two_tokens(bounds: Bounds) -> TestGateway {
     let tokens =
         Tokens::read(&Secret::new("ann-0123456789abcdef name=ann\nbob-0123456789abcdef name=bob")).unwrap();
     let mut options = GatewayOptions::default();
@@ -69,7 +69,7 @@ async fn wait_for_held_bytes(fixture: &TestGateway, is_reached: impl Fn(usize) -
 #[tokio::test]
 async fn unread_responses_of_a_client_make_no_call_of_another_fail() {
     const LIMIT: usize = 32_000_000;
-    let fixture = gateway_of_two({
+    let fixture = gateway_with_two_tokens({
         let mut bounds = Bounds::default();
         bounds.held_bytes = LIMIT;
         bounds
@@ -107,7 +107,7 @@ async fn unread_responses_of_a_client_make_no_call_of_another_fail() {
 
 #[tokio::test]
 async fn requests_in_memory_are_bounded_for_each_client() {
-    let fixture = gateway_of_two({
+    let fixture = gateway_with_two_tokens({
         let mut bounds = Bounds::default();
         bounds.held_bytes = 100_000;
         bounds
@@ -132,7 +132,7 @@ async fn requests_in_memory_are_bounded_for_each_client() {
 
 #[tokio::test]
 async fn idle_connections_make_room_for_others() {
-    let fixture = gateway_of_two({
+    let fixture = gateway_with_two_tokens({
         let mut bounds = Bounds::default();
         bounds.connections = 20;
         bounds
@@ -159,7 +159,7 @@ async fn idle_connections_make_room_for_others() {
 
 #[tokio::test]
 async fn busy_connections_of_a_client_leave_room_for_others() {
-    let fixture = gateway_of_two({
+    let fixture = gateway_with_two_tokens({
         let mut bounds = Bounds::default();
         bounds.connections = 20;
         bounds

@@ -11,10 +11,11 @@ use mcp_host_transport::{
 
 use crate::support::TestGateway;
 
-struct Answering(Mutex<Vec<ServerEvent>>);
+/// The handlers of a client: it answers each form with `blue` and records the events.
+struct FormClient(Mutex<Vec<ServerEvent>>);
 
 #[async_trait]
-impl Elicitation for Answering {
+impl Elicitation for FormClient {
     fn modes(&self) -> &[ElicitMode] {
         &[ElicitMode::Form]
     }
@@ -27,7 +28,7 @@ impl Elicitation for Answering {
 }
 
 #[async_trait]
-impl Listener for Answering {
+impl Listener for FormClient {
     async fn on_event(&self, event: ServerEvent) {
         self.0.lock().unwrap().push(event);
     }
@@ -37,12 +38,13 @@ fn json(text: &'static str) -> RawJson {
     RawJson::parse(text.into()).unwrap()
 }
 
+/// Uses every feature as a client of these eras, which negotiates `era`.
 async fn check(eras: Eras, era: Era) {
     let fixture = TestGateway::new().await;
-    let answering = Arc::new(Answering(Mutex::default()));
+    let form_client = Arc::new(FormClient(Mutex::default()));
     let mut handlers = Handlers::default();
-    handlers.elicitation = Some(Arc::clone(&answering) as _);
-    handlers.listener = Some(Arc::clone(&answering) as _);
+    handlers.elicitation = Some(Arc::clone(&form_client) as _);
+    handlers.listener = Some(Arc::clone(&form_client) as _);
     let session = fixture
         .client("/mcp", eras, {
             let mut options = SessionOptions::default();
@@ -67,14 +69,14 @@ async fn check(eras: Eras, era: Era) {
     let failed = call("demo__fail", r#"{"message":"no"}"#, CallOptions::default()).await.unwrap();
     assert!(failed.value.is_error);
 
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let telling = Arc::clone(&heard);
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let reports = Arc::clone(&reported);
     let progress: mcp_host_transport::OnProgress =
-        Arc::new(move |it| telling.lock().unwrap().push(it.progress));
+        Arc::new(move |it| reports.lock().unwrap().push(it.progress));
     let mut options = CallOptions::default();
     options.context.progress = Some(progress);
     call("demo__sleep", r#"{"ms":20,"steps":2}"#, options).await.unwrap();
-    assert!(!heard.lock().unwrap().is_empty());
+    assert!(!reported.lock().unwrap().is_empty());
 
     let wrong = call("demo__add", r#"{"a":"x"}"#, CallOptions::default()).await.unwrap();
     assert!(wrong.value.is_error && wrong.value.text().contains("/a"), "{}", wrong.value.text());
@@ -106,10 +108,10 @@ async fn check(eras: Eras, era: Era) {
     assert_eq!(read.contents.len(), 1);
     session.read_resource("demo://nowhere", CallOptions::default()).await.unwrap_err();
     let templates = session.list_resource_templates().await.unwrap().items;
-    let of = CompletionReference::ResourceTemplate(templates[0].uri_template.to_string());
+    let reference = CompletionReference::ResourceTemplate(templates[0].uri_template.to_string());
     let argument = CompletionArgument::new("count", String::new());
     // Only the request matters; the demo server decides about completion.
-    drop(session.complete(&of, &argument, CallOptions::default()).await);
+    drop(session.complete(&reference, &argument, CallOptions::default()).await);
 
     call("demo__log", "{}", CallOptions::default()).await.unwrap();
     call("demo__change_tools", r#"{"name":"later"}"#, CallOptions::default()).await.unwrap();

@@ -28,7 +28,7 @@ fn sleep_call(ms: u32) -> String {
 }
 
 /// Sends `text` on one connection. Returns the statuses of the responses until the connection ends.
-async fn statuses(fixture: &TestGateway, text: &str) -> Vec<String> {
+async fn read_statuses(fixture: &TestGateway, text: &str) -> Vec<String> {
     let mut stream = TcpStream::connect(fixture.address).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
     let mut received = String::new();
@@ -51,7 +51,7 @@ async fn pipelined_requests_are_answered_in_order() {
         post(&format!("connection: close\r\n{own}"), PING),
         post(&own, PING),
     ];
-    assert_eq!(statuses(&fixture, &text.concat()).await, ["200", "200", "200", "400", "404", "200"]);
+    assert_eq!(read_statuses(&fixture, &text.concat()).await, ["200", "200", "200", "400", "404", "200"]);
     fixture.end().await;
 }
 
@@ -76,23 +76,23 @@ async fn request_hidden_in_a_body_is_not_read() {
         ("x: y\u{1}", "400"),
     ] {
         let text = format!("POST /mcp HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n\r\n0\r\n\r\n{hidden}");
-        assert_eq!(statuses(&fixture, &text).await, [status], "{headers}");
+        assert_eq!(read_statuses(&fixture, &text).await, [status], "{headers}");
     }
     // HTTP/1.0 has no chunked bodies.
     let text = format!("POST /mcp HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n{hidden}");
-    assert_eq!(statuses(&fixture, &text).await, ["400"]);
+    assert_eq!(read_statuses(&fixture, &text).await, ["400"]);
     // Equal lengths count as one length, so all parsers find the same end of the body.
     let twice = post(&format!("content-length: {}\r\n", PING.len()), PING);
     let last = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-    assert_eq!(statuses(&fixture, &format!("{twice}{last}")).await, ["400", "200"]);
+    assert_eq!(read_statuses(&fixture, &format!("{twice}{last}")).await, ["400", "200"]);
     // The body is not read, so its end is unknown and the connection is closed.
     let text = format!("POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n{hidden}");
-    assert_eq!(statuses(&fixture, &text).await, ["404"]);
+    assert_eq!(read_statuses(&fixture, &text).await, ["404"]);
     let text = format!(
         "{}{hidden}",
         post("transfer-encoding: chunked\r\n", "zz").replace("content-length: 2\r\n", "")
     );
-    assert_eq!(statuses(&fixture, &text).await, ["400"]);
+    assert_eq!(read_statuses(&fixture, &text).await, ["400"]);
     fixture.end().await;
 }
 
@@ -103,7 +103,7 @@ async fn repeated_host_origin_and_authorization_are_refused() {
         ["host: localhost", "origin: http://localhost", "authorization: Bearer x", "mcp-session-id: x"]
     {
         let headers = format!("{header}\r\n{header}\r\nconnection: close\r\n");
-        assert_eq!(statuses(&fixture, &post(&headers, PING)).await, ["400"], "{header}");
+        assert_eq!(read_statuses(&fixture, &post(&headers, PING)).await, ["400"], "{header}");
     }
     fixture.end().await;
 }
@@ -117,7 +117,7 @@ async fn repeated_selections_and_unsupported_codings_are_refused() {
         {
             let text =
                 format!("GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n");
-            assert_eq!(statuses(&fixture, &text).await, [status], "{headers}");
+            assert_eq!(read_statuses(&fixture, &text).await, [status], "{headers}");
         }
     }
     for (headers, status) in [
@@ -128,7 +128,7 @@ async fn repeated_selections_and_unsupported_codings_are_refused() {
         let text = format!(
             "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n\r\n0\r\n\r\n"
         );
-        assert_eq!(statuses(&fixture, &text).await, [status], "{headers}");
+        assert_eq!(read_statuses(&fixture, &text).await, [status], "{headers}");
     }
     fixture.end().await;
 }
@@ -152,7 +152,7 @@ async fn malformed_and_oversized_heads_are_refused() {
             "200",
         ),
     ] {
-        assert_eq!(statuses(&fixture, &text).await, [status], "{:.40}", text);
+        assert_eq!(read_statuses(&fixture, &text).await, [status], "{:.40}", text);
     }
     let metrics = fixture.http("GET", "/metrics", &[], "").await.body;
     assert!(metrics.contains(r#"mcp_gateway_responses_total{status="400"} 3"#), "{metrics}");
@@ -192,7 +192,7 @@ async fn body_is_requested_with_100_continue() {
     assert!(rest.starts_with("HTTP/1.1 200 OK\r\n"), "{rest}");
     // A body that is refused by its length is not requested.
     let refused = head.replace(&format!("content-length: {}", body.len()), "content-length: 100000000");
-    assert_eq!(statuses(&fixture, &format!("{refused}\r\n\r\n")).await, ["413"]);
+    assert_eq!(read_statuses(&fixture, &format!("{refused}\r\n\r\n")).await, ["413"]);
     fixture.end().await;
 }
 
@@ -200,10 +200,10 @@ async fn body_is_requested_with_100_continue() {
 async fn http_1_0_is_served() {
     let fixture = TestGateway::new().await;
     let body = initialize("2025-11-25");
-    assert_eq!(statuses(&fixture, &post("", &body).replace("HTTP/1.1", "HTTP/1.0")).await, ["200"]);
+    assert_eq!(read_statuses(&fixture, &post("", &body).replace("HTTP/1.1", "HTTP/1.0")).await, ["200"]);
     let text = post("connection: keep-alive\r\n", PING).replace("HTTP/1.1", "HTTP/1.0").repeat(2);
     let text = format!("{text}{}", post("", PING).replace("HTTP/1.1", "HTTP/1.0"));
-    assert_eq!(statuses(&fixture, &text).await, ["400"; 3]);
+    assert_eq!(read_statuses(&fixture, &text).await, ["400"; 3]);
     fixture.end().await;
 }
 

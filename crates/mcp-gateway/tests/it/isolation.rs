@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::support::{TestGateway, modern, server};
 
-/// The person at a client. Answers with its name, and remembers what it was asked.
+/// The handlers of a client: each answers with the name of the client and records the message of the request.
 struct Person {
     name: &'static str,
     asked: Mutex<Vec<String>>,
@@ -76,7 +76,7 @@ impl TestClient {
         serde_json::from_str(&self.call(&format!("{server}__state"), "").await).unwrap()
     }
 
-    fn asked(&self) -> Vec<String> {
+    fn received_messages(&self) -> Vec<String> {
         self.person.asked.lock().unwrap().clone()
     }
 }
@@ -157,7 +157,7 @@ async fn cancelled_call_of_one_client_refuses_no_request_for_another() {
     }
     assert!(bob.call("auto-b__ask", "again").await.contains("bob"));
     assert_eq!(
-        (ann.asked(), bob.asked()),
+        (ann.received_messages(), bob.received_messages()),
         (vec!["ann's".into()], ["first", "second", "again"].map(str::to_owned).into())
     );
     drop((ann, bob));
@@ -200,8 +200,8 @@ async fn interleaved_calls_reach_the_right_client() {
     };
     tokio::join!(calls, others);
     for client in &clients {
-        assert!(client.asked().iter().all(|question| question == client.person.name));
-        assert!(client.asked().len() >= 10);
+        assert!(client.received_messages().iter().all(|question| question == client.person.name));
+        assert!(client.received_messages().len() >= 10);
     }
     drop((clients, plain));
     gateway.end().await;

@@ -9,7 +9,7 @@ use mcp_host_transport::{CallOptions, Eras, SessionOptions};
 use crate::support::{TestGateway, initialize, modern, server};
 
 /// The counted requests, such as `tools/call success 2`, sorted.
-async fn counted(gateway: &TestGateway) -> Vec<String> {
+async fn counted_requests(gateway: &TestGateway) -> Vec<String> {
     let page = gateway.http("GET", "/metrics", &[], "").await.body;
     let series = page.lines().filter_map(|line| line.strip_prefix("mcp_gateway_requests_total{method=\""));
     let mut res: Vec<String> =
@@ -19,7 +19,7 @@ async fn counted(gateway: &TestGateway) -> Vec<String> {
 }
 
 /// Connects our own client, lists the tools, calls one twice, another that does not exist, and one that it cancels.
-async fn check(eras: Eras, expected: &[&str]) {
+async fn check_counts(eras: Eras, expected: &[&str]) {
     let gateway = TestGateway::new().await;
     let session = gateway.client("/mcp", eras, SessionOptions::default()).await;
     session.list_tools().await.unwrap();
@@ -35,17 +35,17 @@ async fn check(eras: Eras, expected: &[&str]) {
         .await
         .unwrap_err();
     // The end of a cancelled call is counted after it.
-    while !counted(&gateway).await.iter().any(|it| it.contains("cancelled")) {
+    while !counted_requests(&gateway).await.iter().any(|it| it.contains("cancelled")) {
         tokio::task::yield_now().await;
     }
     session.close(Duration::from_secs(5)).await;
-    assert_eq!(counted(&gateway).await, expected);
+    assert_eq!(counted_requests(&gateway).await, expected);
     gateway.end().await;
 }
 
 #[tokio::test]
 async fn requests_of_a_client_with_a_session_are_counted_once() {
-    check(
+    check_counts(
         Eras::Legacy,
         &[
             "initialize success 1",
@@ -60,7 +60,7 @@ async fn requests_of_a_client_with_a_session_are_counted_once() {
 
 #[tokio::test]
 async fn requests_of_a_client_without_a_session_are_counted_once() {
-    check(
+    check_counts(
         Eras::Modern,
         &[
             "server/discover success 1",
@@ -88,7 +88,7 @@ async fn refused_requests_are_counted_as_errors() {
     let (_, body) = modern("tools/list", None, "");
     gateway.post(&[("mcp-protocol-version", "2026-07-28"), ("mcp-method", "ping")], &body).await;
     assert_eq!(
-        counted(&gateway).await,
+        counted_requests(&gateway).await,
         [
             "initialize error 2",
             "initialize success 1",
@@ -102,7 +102,7 @@ async fn refused_requests_are_counted_as_errors() {
 }
 
 #[tokio::test]
-async fn call_that_returns_for_input_is_two_requests() {
+async fn call_that_requires_input_counts_as_two_requests() {
     let servers = vec![server("demo"), server("auto-roots")];
     let gateway = TestGateway::with_servers(servers, GatewayOptions::default(), HttpOptions::default()).await;
     let (headers, body) = modern("tools/call", Some("auto-roots__state"), r#""name":"auto-roots__state""#);
@@ -116,6 +116,6 @@ async fn call_that_returns_for_input_is_two_requests() {
     );
     let answer = gateway.post(&headers, &format!("{}{more}", body.strip_suffix("}}").unwrap())).await.json();
     assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
-    assert_eq!(counted(&gateway).await, ["tools/call success 2"]);
+    assert_eq!(counted_requests(&gateway).await, ["tools/call success 2"]);
     gateway.end().await;
 }

@@ -75,7 +75,7 @@ impl<'a> Client<'a> {
 }
 
 #[tokio::test]
-async fn each_of_two_servers_with_one_uri_answers_its_own() {
+async fn two_servers_with_the_same_uri_stay_distinct() {
     let fixture = fixture().await;
     let without_session = Client { fixture: &fixture, path: "/mcp".to_owned(), session: None };
     for client in [Client::with_session(&fixture, "/mcp").await, without_session] {
@@ -112,7 +112,7 @@ async fn each_of_two_servers_with_one_uri_answers_its_own() {
 }
 
 #[tokio::test]
-async fn no_route_to_a_resource_leads_out_of_the_scope() {
+async fn resource_outside_the_scope_cannot_be_read() {
     let fixture = fixture().await;
     let check = async |path: &str, uri: &str, want: &str| {
         let client = Client::with_session(&fixture, path).await;
@@ -141,7 +141,7 @@ async fn no_route_to_a_resource_leads_out_of_the_scope() {
 }
 
 #[tokio::test]
-async fn subscription_follows_the_route_of_a_read() {
+async fn subscription_finds_the_server_like_a_read() {
     let fixture = fixture().await;
     let client = Client::with_session(&fixture, "/mcp").await;
     let subscribe = async |uri: &str| {

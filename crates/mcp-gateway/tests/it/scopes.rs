@@ -127,12 +127,12 @@ async fn removed_token_ends_its_sessions_and_streams_and_no_others() {
     .await;
     let (of_ann, of_bob) = (("authorization", ann), ("authorization", bob));
     let (anns, bobs) = (fixture.initialize(&[of_ann]).await, fixture.initialize(&[of_bob]).await);
-    let stream = fixture.open("GET", &[of_ann, ("mcp-session-id", &anns)], "").await;
+    let stream = fixture.open_stream("GET", &[of_ann, ("mcp-session-id", &anns)], "").await;
     let (headers, body) = crate::support::modern("subscriptions/listen", None, r#""notifications":{}"#);
     let mut headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
     headers.push(of_ann);
-    let listening = fixture.open("POST", &headers, &body).await;
-    let mut kept = fixture.open("GET", &[of_bob, ("mcp-session-id", &bobs)], "").await;
+    let listening = fixture.open_stream("POST", &headers, &body).await;
+    let mut kept = fixture.open_stream("GET", &[of_bob, ("mcp-session-id", &bobs)], "").await;
 
     assert_eq!(fixture.tokens.replace(Tokens::default()), None);
     assert_eq!(
@@ -175,7 +175,7 @@ async fn requests_from_other_sites_are_refused() {
     assert_eq!(named("http://localhost/mcp", "evil.example").await, 403);
     assert_eq!(named("http://localhost/mcp", "localhost").await, 200);
     let none = format!("POST /mcp HTTP/1.0\r\ncontent-type: application/json\r\n\r\n{initialize}");
-    assert_eq!(fixture.raw(&none).await.status, 403);
+    assert_eq!(fixture.send_raw(&none).await.status, 403);
     fixture.end().await;
 }
 
@@ -189,7 +189,7 @@ async fn only_configured_origins_get_cors_headers() {
     })
     .await;
     let (app, near, evil) = ("https://app.example", "http://localhost:3000", "http://evil.example");
-    let ask = async |origin: &str| {
+    let send_preflight = async |origin: &str| {
         let headers = [
             ("origin", origin),
             ("access-control-request-method", "POST"),
@@ -197,26 +197,30 @@ async fn only_configured_origins_get_cors_headers() {
         ];
         fixture.http("OPTIONS", "/mcp/demo", &headers, "").await
     };
-    let asked = ask(app).await;
-    assert_eq!(asked.status, 204);
-    let said = |reply: &crate::support::Reply, name: &str| reply.header(&format!("access-control-{name}"));
-    assert_eq!(said(&asked, "allow-origin").as_deref(), Some(app));
-    assert_eq!(said(&asked, "allow-methods").as_deref(), Some("get, post, delete"));
+    let preflight = send_preflight(app).await;
+    assert_eq!(preflight.status, 204);
+    let cors_header =
+        |reply: &crate::support::Reply, name: &str| reply.header(&format!("access-control-{name}"));
+    assert_eq!(cors_header(&preflight, "allow-origin").as_deref(), Some(app));
+    assert_eq!(cors_header(&preflight, "allow-methods").as_deref(), Some("get, post, delete"));
     assert_eq!(
-        said(&asked, "allow-headers").as_deref(),
+        cors_header(&preflight, "allow-headers").as_deref(),
         Some("content-type, mcp-session-id, mcp-param-region")
     );
     for origin in [near, evil] {
-        let asked = ask(origin).await;
-        assert!(asked.status == 405 && said(&asked, "allow-origin").is_none(), "{asked:?}");
+        let preflight = send_preflight(origin).await;
+        assert!(
+            preflight.status == 405 && cors_header(&preflight, "allow-origin").is_none(),
+            "{preflight:?}"
+        );
     }
     let rebound = [("host", "evil.example"), ("origin", app), ("access-control-request-method", "POST")];
     assert_eq!(fixture.http("OPTIONS", "/mcp", &rebound, "").await.status, 403);
 
-    for (origin, status, told) in [(app, 200, Some(app)), (near, 200, None), (evil, 403, None)] {
+    for (origin, status, allowed) in [(app, 200, Some(app)), (near, 200, None), (evil, 403, None)] {
         let reply = fixture.post(&[("origin", origin)], &initialize("2025-11-25")).await;
-        assert_eq!((reply.status, said(&reply, "allow-origin").as_deref()), (status, told));
-        assert_eq!(said(&reply, "expose-headers").is_some(), told.is_some());
+        assert_eq!((reply.status, cors_header(&reply, "allow-origin").as_deref()), (status, allowed));
+        assert_eq!(cors_header(&reply, "expose-headers").is_some(), allowed.is_some());
         assert_eq!(reply.header("vary").as_deref(), Some("origin"));
     }
     fixture.end().await;
@@ -224,7 +228,11 @@ async fn only_configured_origins_get_cors_headers() {
     // Without configured origins there are no CORS headers.
     let fixture = TestGateway::new().await;
     let reply = fixture.post(&[("origin", near)], &initialize("2025-11-25")).await;
-    assert!(reply.status == 200 && reply.header("vary").is_none() && said(&reply, "allow-origin").is_none());
+    assert!(
+        reply.status == 200
+            && reply.header("vary").is_none()
+            && cors_header(&reply, "allow-origin").is_none()
+    );
     fixture.end().await;
 }
 

@@ -13,16 +13,17 @@ use tokio::task::JoinHandle;
 
 use crate::support::{TestServers, host, initialize, modern, server};
 
-struct Pipe {
+/// A client of a gateway that serves stdio, connected by an in-memory pipe.
+struct StdioClient {
     servers: Arc<TestServers>,
     write: WriteHalf<DuplexStream>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     serving: JoinHandle<()>,
 }
 
-impl Pipe {
-    async fn new() -> Pipe {
-        Pipe::bounded({
+impl StdioClient {
+    async fn new() -> StdioClient {
+        StdioClient::with_bounds({
             let mut bounds = Bounds::default();
             bounds.message_bytes = 4000;
             bounds
@@ -30,7 +31,7 @@ impl Pipe {
         .await
     }
 
-    async fn bounded(bounds: Bounds) -> Pipe {
+    async fn with_bounds(bounds: Bounds) -> StdioClient {
         let servers: Arc<TestServers> = Arc::default();
         let host = host(&servers, vec![server("demo"), server("own")]).await;
         wait_until(|| servers.demo.open() == 1).await;
@@ -43,15 +44,15 @@ impl Pipe {
         let (input, output) = split(far);
         let serving = tokio::spawn(async move { serve_stdio(&gateway, input, output).await });
         let (read, write) = split(near);
-        Pipe { servers, write, lines: BufReader::new(read).lines(), serving }
+        StdioClient { servers, write, lines: BufReader::new(read).lines(), serving }
     }
 
     async fn send(&mut self, line: &str) {
         self.write.write_all(format!("{line}\n").as_bytes()).await.unwrap();
     }
 
-    /// The next message that is not a notification.
-    async fn answer(&mut self) -> Value {
+    /// The next message that has no method: a response.
+    async fn next_response(&mut self) -> Value {
         loop {
             let line = self.lines.next_line().await.unwrap().unwrap();
             let value: Value = serde_json::from_str(&line).unwrap();
@@ -62,7 +63,7 @@ impl Pipe {
     }
 
     /// The next notification of this method.
-    async fn told(&mut self, method: &str) -> Value {
+    async fn next_notification(&mut self, method: &str) -> Value {
         loop {
             let line = self.lines.next_line().await.unwrap().unwrap();
             let value: Value = serde_json::from_str(&line).unwrap();
@@ -72,7 +73,8 @@ impl Pipe {
         }
     }
 
-    async fn end(mut self) {
+    /// Closes the input, and checks that the gateway then ends without another message.
+    async fn close(mut self) {
         self.write.shutdown().await.unwrap();
         self.serving.await.unwrap();
         assert_eq!(self.lines.next_line().await.unwrap(), None);
@@ -82,70 +84,70 @@ impl Pipe {
 const CALL: &str = r#"{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"a"}}}"#;
 
 #[tokio::test]
-async fn stdio_client_with_a_session() {
-    let mut pipe = Pipe::new().await;
-    pipe.send(CALL).await;
-    assert_eq!(pipe.answer().await["error"]["code"].as_i64(), Some(code::SERVER_ERROR));
-    pipe.send(&initialize("2025-06-18")).await;
-    assert_eq!(pipe.answer().await["result"]["protocolVersion"], "2025-06-18");
-    pipe.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
-    pipe.send(CALL).await;
-    let answer = pipe.answer().await;
-    assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&"c".into(), &"a".into()));
+async fn legacy_client_continues_after_invalid_lines_and_cancelled_calls() {
+    let mut client = StdioClient::new().await;
+    client.send(CALL).await;
+    assert_eq!(client.next_response().await["error"]["code"].as_i64(), Some(code::SERVER_ERROR));
+    client.send(&initialize("2025-06-18")).await;
+    assert_eq!(client.next_response().await["result"]["protocolVersion"], "2025-06-18");
+    client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+    client.send(CALL).await;
+    let response = client.next_response().await;
+    assert_eq!((&response["id"], &response["result"]["content"][0]["text"]), (&"c".into(), &"a".into()));
     // An oversized line, invalid JSON and an empty line are followed by valid messages.
-    pipe.send(&"x".repeat(5000)).await;
-    assert_eq!(pipe.answer().await["error"]["code"].as_i64(), Some(code::INVALID_REQUEST));
-    pipe.send("\n{").await;
-    assert_eq!(pipe.answer().await["error"]["code"].as_i64(), Some(code::PARSE_ERROR));
+    client.send(&"x".repeat(5000)).await;
+    assert_eq!(client.next_response().await["error"]["code"].as_i64(), Some(code::INVALID_REQUEST));
+    client.send("\n{").await;
+    assert_eq!(client.next_response().await["error"]["code"].as_i64(), Some(code::PARSE_ERROR));
 
     // A cancelled call has no response, and its id is free again.
     let sleep = r#"{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"demo__sleep","arguments":{"ms":60000,"steps":1}}}"#;
-    pipe.send(sleep).await;
-    pipe.send(sleep).await;
-    assert_eq!(pipe.answer().await["error"]["code"].as_i64(), Some(code::INVALID_REQUEST));
-    pipe.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c"}}"#).await;
-    pipe.send(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#).await;
-    assert_eq!(pipe.answer().await["id"], 2);
-    pipe.send(r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"demo__change_tools","arguments":{"name":"x"}}}"#).await;
-    pipe.told("notifications/tools/list_changed").await;
-    pipe.end().await;
+    client.send(sleep).await;
+    client.send(sleep).await;
+    assert_eq!(client.next_response().await["error"]["code"].as_i64(), Some(code::INVALID_REQUEST));
+    client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c"}}"#).await;
+    client.send(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#).await;
+    assert_eq!(client.next_response().await["id"], 2);
+    client.send(r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"demo__change_tools","arguments":{"name":"x"}}}"#).await;
+    client.next_notification("notifications/tools/list_changed").await;
+    client.close().await;
 }
 
 #[tokio::test]
-async fn without() {
-    let mut pipe = Pipe::new().await;
-    let before = pipe.servers.demo.open();
-    let body = |method, params| modern(method, None, params).1;
-    pipe.send(&body("server/discover", "")).await;
-    assert_eq!(pipe.answer().await["result"]["resultType"], "complete");
-    pipe.send(&body("initialize", "")).await;
-    assert_eq!(pipe.answer().await["error"]["code"].as_i64(), Some(code::METHOD_NOT_FOUND));
+async fn modern_client_needs_no_dialog_name_and_gets_tagged_notifications() {
+    let mut client = StdioClient::new().await;
+    let before = client.servers.demo.open();
+    let message = |method, params| modern(method, None, params).1;
+    client.send(&message("server/discover", "")).await;
+    assert_eq!(client.next_response().await["result"]["resultType"], "complete");
+    client.send(&message("initialize", "")).await;
+    assert_eq!(client.next_response().await["error"]["code"].as_i64(), Some(code::METHOD_NOT_FOUND));
     // The connection is a dialog, so leased servers need no dialog name.
-    pipe.send(&body("tools/call", r#""name":"own__echo","arguments":{"text":"a"}"#)).await;
-    assert_eq!(pipe.answer().await["result"]["content"][0]["text"], "a");
-    assert_eq!(pipe.servers.demo.open(), before + 1);
-    let listen = body("subscriptions/listen", r#""notifications":{"toolsListChanged":true}"#)
+    client.send(&message("tools/call", r#""name":"own__echo","arguments":{"text":"a"}"#)).await;
+    assert_eq!(client.next_response().await["result"]["content"][0]["text"], "a");
+    assert_eq!(client.servers.demo.open(), before + 1);
+    let listen = message("subscriptions/listen", r#""notifications":{"toolsListChanged":true}"#)
         .replace("\"id\":1", "\"id\":9");
-    pipe.send(&listen).await;
-    let told = pipe.told("notifications/subscriptions/acknowledged").await;
-    assert_eq!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 9);
-    pipe.send(&body("tools/call", r#""name":"demo__change_tools","arguments":{"name":"x"}"#)).await;
-    let told = pipe.told("notifications/tools/list_changed").await;
-    assert_eq!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 9);
-    pipe.end().await;
+    client.send(&listen).await;
+    let notification = client.next_notification("notifications/subscriptions/acknowledged").await;
+    assert_eq!(notification["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 9);
+    client.send(&message("tools/call", r#""name":"demo__change_tools","arguments":{"name":"x"}"#)).await;
+    let notification = client.next_notification("notifications/tools/list_changed").await;
+    assert_eq!(notification["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 9);
+    client.close().await;
 }
 
 #[tokio::test]
 async fn client_that_does_not_read_is_ended() {
     let send_timeout = std::time::Duration::from_millis(300);
-    let pipe = Pipe::bounded({
+    let client = StdioClient::with_bounds({
         let mut bounds = Bounds::default();
         bounds.send_timeout = send_timeout;
         bounds.requests_per_client = 4;
         bounds
     })
     .await;
-    let Pipe { mut write, lines, serving, servers: _servers } = pipe;
+    let StdioClient { mut write, lines, serving, servers: _servers } = client;
     write.write_all(format!("{}\n", initialize("2025-06-18")).as_bytes()).await.unwrap();
     let writing = async {
         for id in 1..3000 {

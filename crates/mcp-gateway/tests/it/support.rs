@@ -44,35 +44,35 @@ pub(crate) fn server(id: &str) -> ResolvedServer {
 }
 
 /// A running host with these servers.
-pub(crate) async fn host(dialled: &Arc<TestServers>, servers: Vec<ResolvedServer>) -> Arc<Host> {
-    host_with(dialled, servers, ToolBudget::default()).await
+pub(crate) async fn host(servers: &Arc<TestServers>, configured: Vec<ResolvedServer>) -> Arc<Host> {
+    host_with(servers, configured, ToolBudget::default()).await
 }
 
 async fn host_with(
-    dialled: &Arc<TestServers>,
-    servers: Vec<ResolvedServer>,
+    servers: &Arc<TestServers>,
+    configured: Vec<ResolvedServer>,
     tool_budget: ToolBudget,
 ) -> Arc<Host> {
-    let dialled = Arc::clone(dialled);
+    let servers = Arc::clone(servers);
     let dialer: Dialer = Arc::new(move |server, _| {
         let id = server.spec.id.as_str();
-        let scripted = scripted_server::dial(id, &dialled.scripted_calls);
+        let scripted = scripted_server::dial(id, &servers.scripted_calls);
         let scripted = scripted.or_else(|| asking_server::dial(id));
-        Ok(scripted.unwrap_or_else(|| dialled.demo.dial()))
+        Ok(scripted.unwrap_or_else(|| servers.demo.dial()))
     });
     let everything = r#"{"sampling":{},"elicitation":{},"roots":{}}"#;
     let declared = ClientCapabilities::new(RawJson::parse(everything.into()).unwrap());
     let host = Host::with_dialer(
         {
-            let mut res = HostOptions::default();
-            res.server_requests.declared_capabilities = declared;
-            res.leases.requesting_servers = RequestingServers::Lease;
-            res.catalog.tool_budget = tool_budget;
-            res
+            let mut options = HostOptions::default();
+            options.server_requests.declared_capabilities = declared;
+            options.leases.requesting_servers = RequestingServers::Lease;
+            options.catalog.tool_budget = tool_budget;
+            options
         },
         dialer,
     );
-    host.apply(DesiredServers::new(servers)).await;
+    host.apply(DesiredServers::new(configured)).await;
     host.wait_until_ready().await;
     Arc::new(host)
 }
@@ -128,14 +128,14 @@ impl TestGateway {
         options: GatewayOptions,
         mut http: HttpOptions,
     ) -> TestGateway {
-        // A guard of the recorder cannot be stored beside it.
+        // Leaked, because its guard borrows it and is stored in the fixture.
         let recorder = Box::leak(Box::new(PrometheusBuilder::new().build_recorder()));
         let handle = recorder.handle();
         let recorder = metrics::set_default_local_recorder(recorder);
         http.metrics = Some(RecorderPage::new(move || handle.render()));
         let servers: Arc<TestServers> = Arc::default();
         let host = host_with(&servers, configured, tool_budget).await;
-        // Instances that were started only for discovery have ended by then.
+        // Waits until instances that were started only for discovery have ended.
         wait_until(|| servers.demo.open() == 1).await;
         let gateway = Gateway::new(Arc::clone(&host), options);
         let server = HttpServer::bind("127.0.0.1:0".parse().unwrap(), gateway.clone(), http).await.unwrap();
@@ -160,9 +160,9 @@ impl TestGateway {
         endpoint.headers.push(("Mcp-Host-Dialog".to_owned(), "one".into()));
         let dial = dialer(&Endpoint::Http(endpoint), &DialOptions::default()).unwrap();
         Session::connect(dial, {
-            let mut res = options;
-            res.eras = eras;
-            res
+            let mut options = options;
+            options.eras = eras;
+            options
         })
         .await
         .unwrap()
@@ -189,25 +189,26 @@ impl TestGateway {
         text.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
-        TestGateway::reply(stream, &text).await
+        TestGateway::read_reply(stream, &text).await
     }
 
     /// Sends these bytes. The connection must end with the response.
-    pub(crate) async fn raw(&self, text: &str) -> Reply {
+    pub(crate) async fn send_raw(&self, text: &str) -> Reply {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
-        TestGateway::reply(stream, text).await
+        TestGateway::read_reply(stream, text).await
     }
 
     /// Sends these bytes and closes the write side.
-    pub(crate) async fn raw_to_end(&self, text: &str) -> Reply {
+    pub(crate) async fn send_raw_and_close(&self, text: &str) -> Reply {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
         stream.shutdown().await.unwrap();
-        TestGateway::reply(stream, text).await
+        TestGateway::read_reply(stream, text).await
     }
 
-    async fn reply(mut stream: TcpStream, text: &str) -> Reply {
+    /// Reads the response to `text` until the connection ends.
+    async fn read_reply(mut stream: TcpStream, text: &str) -> Reply {
         let mut reply = String::new();
         stream.read_to_string(&mut reply).await.unwrap();
         let (head, body) = reply.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{reply:?} to {text}"));
@@ -215,8 +216,8 @@ impl TestGateway {
         Reply { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
     }
 
-    /// Opens a stream and returns it after its first event. It can be read to its end.
-    pub(crate) async fn open(&self, method: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
+    /// Sends a request that opens a stream, and returns the connection after the head of the response.
+    pub(crate) async fn open_stream(&self, method: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut text = format!("{method} /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
         for (name, value) in headers {
             text.push_str(&format!("{name}: {value}\r\n"));
@@ -252,7 +253,7 @@ impl TestGateway {
     }
 }
 
-/// An HTTP response.
+/// An HTTP response; its head is in lower case.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -270,7 +271,7 @@ impl Reply {
     #[track_caller]
     pub(crate) fn json(&self) -> serde_json::Value {
         let body = match self.header("transfer-encoding") {
-            Some(_) => joined_chunks(&self.body),
+            Some(_) => join_chunks(&self.body),
             None => self.body.clone(),
         };
         let last = body.lines().filter_map(|line| line.strip_prefix("data: ")).next_back();
@@ -279,8 +280,8 @@ impl Reply {
     }
 }
 
-/// The content of a body in chunks. An event may be split anywhere.
-fn joined_chunks(body: &str) -> String {
+/// Joins the chunks of a body. A chunk may end within an event.
+fn join_chunks(body: &str) -> String {
     let (mut rest, mut joined) = (body, String::new());
     while let Some((size, tail)) = rest.split_once("\r\n")
         && let Ok(size) = usize::from_str_radix(size, 16)
@@ -292,13 +293,14 @@ fn joined_chunks(body: &str) -> String {
     joined
 }
 
+/// The body of an `initialize` request.
 pub(crate) fn initialize(version: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{{"name":"t","version":"1"}}}}}}"#
     )
 }
 
-/// A modern request with its headers.
+/// The headers and the body of a modern request. `params` are members of a JSON object.
 pub(crate) fn modern(
     method: &str,
     name: Option<&str>,

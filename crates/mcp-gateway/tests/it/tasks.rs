@@ -16,9 +16,9 @@ use crate::support::{Reply, TestGateway, modern, server};
 const ANN: &str = "ann-0123456789abcdef";
 const BOB: &str = "bob-0123456789abcdef";
 
-/// The results of the scripted servers that create a task, by their era.
-const OF_OLD: &str = r#"{"task":{"taskId":"t 1","status":"working","pollInterval":1}}"#;
-const OF_NEW: &str = r#"{"resultType":"task","taskId":"t 1","status":"working","pollIntervalMs":1}"#;
+/// The results with which the scripted servers `old` and `new` create a task.
+const LEGACY_TASK: &str = r#"{"task":{"taskId":"t 1","status":"working","pollInterval":1}}"#;
+const MODERN_TASK: &str = r#"{"resultType":"task","taskId":"t 1","status":"working","pollIntervalMs":1}"#;
 
 async fn gateway(task_key: &TaskKey) -> TestGateway {
     let tokens = Tokens::read(&Secret::new(format!("{ANN} name=ann\n{BOB} name=bob"))).unwrap();
@@ -46,18 +46,18 @@ async fn client(gateway: &TestGateway, token: &str, eras: Eras) -> Session {
     .unwrap()
 }
 
-async fn start(client: &Session, tool: &str, result: &str, asks: bool) -> StartedCall<String> {
+async fn start_call(client: &Session, tool: &str, result: &str, requests_task: bool) -> StartedCall<String> {
     let arguments = RawJson::from_value(&json!({"result": result})).unwrap();
     let mut options = CallOptions::default();
-    options.task = asks.then(TaskRequest::default);
+    options.task = requests_task.then(TaskRequest::default);
     match client.start_tool_call(tool, &arguments, options).await.unwrap().value {
         StartedCall::Complete(result) => StartedCall::Complete(result.text()),
         StartedCall::Task(task) => StartedCall::Task(task),
     }
 }
 
-async fn started_task(client: &Session, tool: &str, result: &str) -> Task {
-    match start(client, tool, result, true).await {
+async fn start_task(client: &Session, tool: &str, result: &str) -> Task {
+    match start_call(client, tool, result, true).await {
         StartedCall::Task(task) => task,
         StartedCall::Complete(text) => panic!("{text}"),
     }
@@ -68,10 +68,12 @@ async fn client_of_the_servers_era_handles_the_task_itself() {
     let key = TaskKey::random();
     let gateway = gateway(&key).await;
     let options = CallOptions::default();
-    for (eras, tool, result) in [(Eras::Legacy, "old__say", OF_OLD), (Eras::Modern, "new__say", OF_NEW)] {
+    for (eras, tool, result) in
+        [(Eras::Legacy, "old__say", LEGACY_TASK), (Eras::Modern, "new__say", MODERN_TASK)]
+    {
         let ann = client(&gateway, ANN, eras).await;
         assert!(ann.supports_tasks());
-        let task = started_task(&ann, tool, result).await;
+        let task = start_task(&ann, tool, result).await;
         assert!(!task.id.contains("t 1"), "{}", task.id);
         let state = ann.get_task(&task.id, &options).await.unwrap();
         assert_eq!((state.status, &state.id), (TaskStatus::Completed, &task.id));
@@ -89,13 +91,13 @@ async fn client_of_the_other_era_or_without_tasks_receives_the_result() {
     let key = TaskKey::random();
     let gateway = gateway(&key).await;
     let late = StartedCall::Complete("late".to_owned());
-    for (eras, tool, result, asks) in [
-        (Eras::Modern, "old__work", OF_OLD, false),
-        (Eras::Legacy, "old__work", OF_OLD, false),
-        (Eras::Legacy, "new__say", OF_NEW, false),
+    for (eras, tool, result, requests_task) in [
+        (Eras::Modern, "old__work", LEGACY_TASK, false),
+        (Eras::Legacy, "old__work", LEGACY_TASK, false),
+        (Eras::Legacy, "new__say", MODERN_TASK, false),
     ] {
         let ann = client(&gateway, ANN, eras).await;
-        assert_eq!(start(&ann, tool, result, asks).await, late, "{eras:?} {tool}");
+        assert_eq!(start_call(&ann, tool, result, requests_task).await, late, "{eras:?} {tool}");
     }
     gateway.end().await;
 }
@@ -106,9 +108,11 @@ async fn only_a_client_with_tasks_of_the_servers_era_receives_a_task() {
     let token = format!("Bearer {ANN}");
     for has_tasks in [false, true] {
         let session = gateway.initialize(&[("authorization", &token)]).await;
-        for (tool, argument, text) in
-            [("old__work", OF_OLD, "late"), ("new__work", OF_NEW, "late"), ("demo__echo", "plain", "plain")]
-        {
+        for (tool, argument, text) in [
+            ("old__work", LEGACY_TASK, "late"),
+            ("new__work", MODERN_TASK, "late"),
+            ("demo__echo", "plain", "plain"),
+        ] {
             let mut arguments = json!({"result": argument});
             if tool == "demo__echo" {
                 arguments = json!({"text": argument});
@@ -145,7 +149,7 @@ async fn only_a_client_with_tasks_of_the_servers_era_receives_a_task() {
     let calls: Vec<_> = calls.iter().filter(|it| it["name"] == "work").collect();
     assert_eq!(calls.len(), 8);
     for call in calls {
-        let is_old = call["arguments"]["result"] == OF_OLD;
+        let is_old = call["arguments"]["result"] == LEGACY_TASK;
         assert_eq!(call["task"].is_object(), is_old, "{call}");
     }
     gateway.end().await;
@@ -159,7 +163,7 @@ async fn status_of_a_task_is_sent_to_the_session_that_knows_it() {
     for task in ["t 1", "t 2"] {
         let session = gateway.initialize(&[("authorization", &token)]).await;
         let mut stream = Stream::open(&gateway, &session, &[("authorization", &token)]).await;
-        stream.until("id: 1-0").await;
+        stream.read_until("id: 1-0").await;
         let created = json!({"task": {"taskId": task, "status": "working"}}).to_string();
         let reply = call_old(&gateway, &token, &session, json!({"result": created})).await;
         let id = reply.json()["result"]["task"]["taskId"].as_str().unwrap().to_owned();
@@ -173,7 +177,7 @@ async fn status_of_a_task_is_sent_to_the_session_that_knows_it() {
     let reply = call_old(&gateway, &token, &sessions[0].0, json!({"notify": notify})).await;
     assert!(!reply.body.contains("tasks/status"), "{reply:?}");
     for ((_, stream, id), messages) in sessions.iter_mut().zip([&["three"][..], &["two", "four"]]) {
-        stream.until(messages.last().unwrap()).await;
+        stream.read_until(messages.last().unwrap()).await;
         let texts = stream.text.lines().filter_map(|line| line.strip_prefix("data: {"));
         let received: Vec<Value> =
             texts.map(|text| serde_json::from_str(&format!("{{{text}")).unwrap()).collect();
@@ -209,17 +213,17 @@ fn messages(stream: &Stream) -> Vec<Value> {
 async fn listening_client_gets_each_state_of_its_own_tasks() {
     let gateway = gateway(&TaskKey::random()).await;
     let (ann, bob) = (client(&gateway, ANN, Eras::Modern).await, client(&gateway, BOB, Eras::Modern).await);
-    let slow = OF_NEW.replace("t 1", "t slow");
-    let slow = started_task(&ann, "new__say", &slow).await.id;
-    let other = started_task(&bob, "new__say", OF_NEW).await.id;
-    let old = started_task(&client(&gateway, ANN, Eras::Legacy).await, "old__say", OF_OLD).await.id;
+    let slow = MODERN_TASK.replace("t 1", "t slow");
+    let slow = start_task(&ann, "new__say", &slow).await.id;
+    let other = start_task(&bob, "new__say", MODERN_TASK).await.id;
+    let old = start_task(&client(&gateway, ANN, Eras::Legacy).await, "old__say", LEGACY_TASK).await.id;
 
     let token = format!("Bearer {ANN}");
     let ids = [&*slow, &other, &old, "t slow", "t 1", &slow];
     let (headers, body) = listen(&token, true, &ids);
     let headers: Vec<(&str, &str)> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
-    let mut stream = Stream::of_post(&gateway, &headers, &body).await;
-    stream.until("completed").await;
+    let mut stream = Stream::from_post(&gateway, &headers, &body).await;
+    stream.read_until("completed").await;
     let expected = [
         json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {
             "_meta": {"io.modelcontextprotocol/subscriptionId": 1},
@@ -262,7 +266,7 @@ async fn deeply_nested_result_of_a_task_is_forwarded() {
     let (nested, closed) = (r#"{"task":"#.repeat(5_000), "}".repeat(5_000));
     let result = format!(r#"{{"content":[{{"type":"text","text":"deep"}}],"_meta":{nested}0{closed}}}"#);
     let ann = client(&gateway, ANN, Eras::Legacy).await;
-    assert_eq!(start(&ann, "old__say", &result, true).await, StartedCall::Complete("deep".to_owned()));
+    assert_eq!(start_call(&ann, "old__say", &result, true).await, StartedCall::Complete("deep".to_owned()));
     gateway.end().await;
 }
 
@@ -272,9 +276,11 @@ async fn task_is_available_to_its_client_only_and_after_a_restart() {
     let options = CallOptions::default();
     let first = gateway(&key).await;
     let mut tasks = Vec::new();
-    for (eras, tool, result) in [(Eras::Legacy, "old__say", OF_OLD), (Eras::Modern, "new__say", OF_NEW)] {
+    for (eras, tool, result) in
+        [(Eras::Legacy, "old__say", LEGACY_TASK), (Eras::Modern, "new__say", MODERN_TASK)]
+    {
         let ann = client(&first, ANN, eras).await;
-        tasks.push((eras, started_task(&ann, tool, result).await));
+        tasks.push((eras, start_task(&ann, tool, result).await));
     }
     first.end().await;
 

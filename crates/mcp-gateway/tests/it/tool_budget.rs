@@ -19,8 +19,8 @@ async fn gateway(tool_budget: ToolBudget) -> TestGateway {
     TestGateway::with_tool_budget(servers, tool_budget, GatewayOptions::default(), http).await
 }
 
-/// The result of a request in a session of its own.
-async fn ask(gateway: &TestGateway, token: &str, path: &str, request: &str) -> Value {
+/// Starts a session, sends a request and returns its result.
+async fn send_in_new_session(gateway: &TestGateway, token: &str, path: &str, request: &str) -> Value {
     let authorization = format!("Bearer {token}");
     let mut headers = vec![
         ("content-type", "application/json"),
@@ -34,7 +34,8 @@ async fn ask(gateway: &TestGateway, token: &str, path: &str, request: &str) -> V
 }
 
 async fn tools(gateway: &TestGateway, token: &str, path: &str) -> Vec<String> {
-    let list = ask(gateway, token, path, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
+    let list =
+        send_in_new_session(gateway, token, path, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
     let tools = list["result"]["tools"].as_array().unwrap();
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
@@ -65,13 +66,13 @@ async fn first_tools_of_each_view_are_listed_and_the_others_cannot_be_called() {
         )
     };
     let left_out = all.last().unwrap();
-    let refused = ask(&limited, ANN, "/mcp", &call(left_out, "{}")).await;
+    let refused = send_in_new_session(&limited, ANN, "/mcp", &call(left_out, "{}")).await;
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(message.ends_with("is left out, because there are too many tools"), "{message}");
     // What the token hides is not revealed.
-    let hidden = ask(&limited, BOB, "/mcp", &call(&all[0], "{}")).await;
+    let hidden = send_in_new_session(&limited, BOB, "/mcp", &call(&all[0], "{}")).await;
     assert!(hidden["error"]["message"].as_str().unwrap().ends_with("not found"), "{hidden}");
-    let listed = ask(&limited, ANN, "/mcp", &call("demo__echo", r#"{"text":"a"}"#)).await;
+    let listed = send_in_new_session(&limited, ANN, "/mcp", &call("demo__echo", r#"{"text":"a"}"#)).await;
     assert!(all[..3].contains(&"demo__echo".to_owned()) && listed["result"].is_object(), "{listed}");
     limited.end().await;
 }

@@ -1,4 +1,4 @@
-//! Invalid results of servers, and states that a client made up.
+//! Invalid results of servers, and request states that a client made up.
 
 use mcp_host_gateway::{GatewayOptions, HttpOptions, Tokens};
 use mcp_host_model::{Secret, code};
@@ -34,8 +34,9 @@ async fn call(fixture: &TestGateway, token: &str, capabilities: &str, name: &str
     fixture.post(&headers, &body.to_string()).await
 }
 
-/// Returns the gateway's response to a client with these capabilities for a result of a scripted server.
-async fn made_of(fixture: &TestGateway, name: &str, capabilities: &str, result: &str) -> String {
+/// Calls a tool of a scripted server that returns this result. Returns the result that a client with these capabilities
+/// receives, or the message of the error.
+async fn result_or_error(fixture: &TestGateway, name: &str, capabilities: &str, result: &str) -> String {
     let reply = call(fixture, "", capabilities, name, &json!({"arguments": {"result": result}})).await;
     assert_eq!(reply.status, 200, "{reply:?}");
     let value = reply.json();
@@ -49,7 +50,7 @@ async fn made_of(fixture: &TestGateway, name: &str, capabilities: &str, result: 
 }
 
 const EVERYTHING: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}"#;
-const ASKS: &str = r#"{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"message":"?"}}},"requestState":"mcp-host:abc"}"#;
+const INPUT_REQUIRED: &str = r#"{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"message":"?"}}},"requestState":"mcp-host:abc"}"#;
 
 #[tokio::test]
 async fn result_must_be_an_object() {
@@ -57,8 +58,8 @@ async fn result_must_be_an_object() {
     let session = fixture.initialize(&[]).await;
     for name in ["old__say", "new__say"] {
         for result in ["5", "\"abc\"", "null", "[1]"] {
-            let made = made_of(&fixture, name, "{}", result).await;
-            assert!(made.contains("object"), "{name} {result}: {made}");
+            let outcome = result_or_error(&fixture, name, "{}", result).await;
+            assert!(outcome.contains("object"), "{name} {result}: {outcome}");
             let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
                 "params": {"name": name, "arguments": {"result": result}}});
             let reply = fixture.post(&[("mcp-session-id", &session)], &body.to_string()).await.json();
@@ -72,13 +73,14 @@ async fn result_must_be_an_object() {
 async fn legacy_server_cannot_request_input_by_result() {
     let fixture = fixture(HttpOptions::default()).await;
     for capabilities in ["{}", EVERYTHING] {
-        let made: Value =
-            serde_json::from_str(&made_of(&fixture, "old__say", capabilities, ASKS).await).unwrap();
-        assert_eq!(made["resultType"], "complete");
-        let twice = ASKS.replacen('{', r#"{"result\u0054ype":"complete","#, 1);
-        let made: Value =
-            serde_json::from_str(&made_of(&fixture, "old__say", capabilities, &twice).await).unwrap();
-        assert_eq!(made["resultType"], "complete");
+        let outcome: Value =
+            serde_json::from_str(&result_or_error(&fixture, "old__say", capabilities, INPUT_REQUIRED).await)
+                .unwrap();
+        assert_eq!(outcome["resultType"], "complete");
+        let twice = INPUT_REQUIRED.replacen('{', r#"{"result\u0054ype":"complete","#, 1);
+        let outcome: Value =
+            serde_json::from_str(&result_or_error(&fixture, "old__say", capabilities, &twice).await).unwrap();
+        assert_eq!(outcome["resultType"], "complete");
     }
     fixture.end().await;
 }
@@ -89,7 +91,7 @@ async fn result_has_the_members_of_the_client_era() {
     let fixture = fixture(HttpOptions::default()).await;
     let session = fixture.initialize(&[]).await;
     for (name, result, legacy, modern) in [
-        ("old__say", ASKS, None, "complete"),
+        ("old__say", INPUT_REQUIRED, None, "complete"),
         ("old__say", r#"{"content":[],"ttlMs":1}"#, Some(json!({"content": [], "ttlMs": 1})), "complete"),
         (
             "new__say",
@@ -106,8 +108,9 @@ async fn result_has_the_members_of_the_client_era() {
         if let Some(legacy) = legacy {
             assert_eq!(reply["result"], legacy);
         }
-        let made: Value = serde_json::from_str(&made_of(&fixture, name, "{}", result).await).unwrap();
-        assert_eq!(made["resultType"], modern);
+        let outcome: Value =
+            serde_json::from_str(&result_or_error(&fixture, name, "{}", result).await).unwrap();
+        assert_eq!(outcome["resultType"], modern);
     }
     fixture.end().await;
 }
@@ -115,26 +118,26 @@ async fn result_has_the_members_of_the_client_era() {
 #[tokio::test]
 async fn modern_server_can_request_only_declared_input() {
     let fixture = fixture(HttpOptions::default()).await;
-    let check = async |capabilities: &str, result: &str, want: &str| {
-        let made = made_of(&fixture, "new__say", capabilities, result).await;
-        assert!(made.contains(want), "{capabilities} {result}: {made}");
+    let check = async |capabilities: &str, result: &str, expected: &str| {
+        let outcome = result_or_error(&fixture, "new__say", capabilities, result).await;
+        assert!(outcome.contains(expected), "{capabilities} {result}: {outcome}");
     };
-    let of = |method: &str, params: &str| {
+    let input_required = |method: &str, params: &str| {
         format!(
             r#"{{"resultType":"input_required","inputRequests":{{"k":{{"method":"{method}","params":{params}}}}}}}"#
         )
     };
-    let url = of("elicitation/create", r#"{"mode":"url","url":"http://evil","message":"go"}"#);
-    let tools = of("sampling/createMessage", r#"{"messages":[],"tools":[]}"#);
-    check("{}", ASKS, "the client does not support this request").await;
-    check(r#"{"elicitation":{}}"#, ASKS, "input_required").await;
+    let url = input_required("elicitation/create", r#"{"mode":"url","url":"http://evil","message":"go"}"#);
+    let tools = input_required("sampling/createMessage", r#"{"messages":[],"tools":[]}"#);
+    check("{}", INPUT_REQUIRED, "the client does not support this request").await;
+    check(r#"{"elicitation":{}}"#, INPUT_REQUIRED, "input_required").await;
     check(r#"{"elicitation":{}}"#, &url, "elicitation mode").await;
     check(EVERYTHING, &url, "http://evil").await;
     check(r#"{"sampling":{}}"#, &tools, "sampling with tools").await;
     check(EVERYTHING, &tools, "input_required").await;
-    check(EVERYTHING, &of("sampling/createMessage", "[1]"), "must be a JSON object").await;
-    check(EVERYTHING, &of("tools/call", "{}"), "does not support this request").await;
-    check(EVERYTHING, &ASKS.replacen('{', r#"{"resultType":"complete","#, 1), "repeats").await;
+    check(EVERYTHING, &input_required("sampling/createMessage", "[1]"), "must be a JSON object").await;
+    check(EVERYTHING, &input_required("tools/call", "{}"), "does not support this request").await;
+    check(EVERYTHING, &INPUT_REQUIRED.replacen('{', r#"{"resultType":"complete","#, 1), "repeats").await;
     check(EVERYTHING, r#"{"resultType":"input_required"}"#, "without naming any").await;
     check(EVERYTHING, r#"{"resultType":"input_required","requestState":7}"#, "not a string").await;
     check("{}", r#"{"content":[],"resultType":"complete","\u0061":1}"#, r#""content":[]"#).await;
@@ -148,20 +151,20 @@ async fn undeclared_server_requests_are_refused() {
     let begun =
         fixture.post(&[], &initialize("2025-06-18").replace(r#""capabilities":{}"#, capabilities)).await;
     let session = begun.header("mcp-session-id").unwrap();
-    let ask = json!([
+    let requests = json!([
         {"method": "elicitation/create", "params": {"mode": "url", "url": "http://evil", "message": "go"}},
         {"method": "sampling/createMessage", "params": {"messages": [], "tools": [], "maxTokens": 1}},
         {"method": "sampling/createMessage", "params": [1]},
         {"method": "roots/list", "params": {}},
     ]);
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "old__say", "arguments": {"ask": ask}}});
+        "params": {"name": "old__say", "arguments": {"ask": requests}}});
     // A refused request does not reach the client.
     let reply = fixture.post(&[("mcp-session-id", &session)], &body.to_string()).await;
-    let said = reply.json()["result"]["content"][0]["text"].as_str().unwrap().to_owned();
-    let said: Vec<&str> = said.split("; ").collect();
-    assert!(said[0].contains("elicitation mode") && said[1].contains("sampling with tools"), "{said:?}");
-    assert!(said.len() == 4 && said[2..].iter().all(|it| *it != "answered"), "{said:?}");
+    let texts = reply.json()["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+    let texts: Vec<&str> = texts.split("; ").collect();
+    assert!(texts[0].contains("elicitation mode") && texts[1].contains("sampling with tools"), "{texts:?}");
+    assert!(texts.len() == 4 && texts[2..].iter().all(|it| *it != "answered"), "{texts:?}");
     assert!(!reply.body.contains("evil"), "{reply:?}");
     fixture.end().await;
 }
@@ -193,7 +196,7 @@ async fn request_state_is_bound_to_its_client() {
     let answered = call(&fixture, ann, capabilities, "demo__ask", &answer(state)).await.json();
     assert!(answered["result"]["content"][0]["text"].as_str().unwrap().contains("blue"), "{answered}");
 
-    // A legacy server gets neither, and no server gets the dialog's name.
+    // A legacy server receives neither, and no server receives the dialog's name.
     let made_up = json!({"requestState": "x", "arguments": {}});
     let refused = call(&fixture, ann, capabilities, "old__say", &made_up).await.json();
     assert_eq!(refused["error"]["code"], code::INVALID_PARAMS, "{refused}");
@@ -207,14 +210,16 @@ async fn request_state_is_bound_to_its_client() {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "old__say", "arguments": {}, "requestState": "x", "inputResponses": {"k": {}}}});
     fixture.post(&[("authorization", &authorization), ("mcp-session-id", &session)], &body.to_string()).await;
-    let heard = fixture.servers.scripted_calls.lock().unwrap().clone();
-    assert_eq!(heard.len(), 3);
-    for params in &heard {
+    let received = fixture.servers.scripted_calls.lock().unwrap().clone();
+    assert_eq!(received.len(), 3);
+    for params in &received {
         assert!(params["_meta"].get("mcp-host/dialog").is_none() && params.get("requestState").is_none());
     }
-    assert!(heard[0].get("inputResponses").is_none() && heard[2].get("inputResponses").is_none());
+    assert!(received[0].get("inputResponses").is_none() && received[2].get("inputResponses").is_none());
     assert!(
-        heard[0]["later"] == 1 && heard[0]["_meta"]["other"] == 1 && heard[1]["inputResponses"].is_object()
+        received[0]["later"] == 1
+            && received[0]["_meta"]["other"] == 1
+            && received[1]["inputResponses"].is_object()
     );
     fixture.end().await;
 }
@@ -222,10 +227,10 @@ async fn request_state_is_bound_to_its_client() {
 #[tokio::test]
 async fn upstream_protocol_errors_are_internal_errors() {
     let fixture = fixture(HttpOptions::default()).await;
-    let check = async |name: &str, capabilities: &str, error: &Value, want: (u16, i64)| {
+    let check = async |name: &str, capabilities: &str, error: &Value, expected: (u16, i64)| {
         let arguments = json!({"arguments": {"error": error.to_string()}});
         let reply = call(&fixture, "", capabilities, name, &arguments).await;
-        assert_eq!((reply.status, reply.json()["error"]["code"].as_i64().unwrap()), want, "{reply:?}");
+        assert_eq!((reply.status, reply.json()["error"]["code"].as_i64().unwrap()), expected, "{reply:?}");
     };
     for name in ["old__say", "new__say"] {
         for number in [
