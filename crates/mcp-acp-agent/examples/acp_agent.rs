@@ -60,7 +60,7 @@ async fn prompt(
         return Err(schema::Error::session_not_found(session.0.to_string()).into());
     };
     let answer = match request.prompt.first() {
-        Some(ContentBlock::Text(text)) => turn(&servers, &text.text).await,
+        Some(ContentBlock::Text(text)) => run_turn(&servers, &text.text).await,
         _ => "The prompt must be a text.".to_owned(),
     };
     let update = SessionUpdate::AgentMessageChunk(ContentChunk::new(answer.into()));
@@ -68,7 +68,8 @@ async fn prompt(
     Ok(PromptResponse::new(StopReason::EndTurn))
 }
 
-async fn turn(servers: &SessionMcp, prompt: &str) -> String {
+/// Runs a prompt `TOOL [ARGUMENTS]`. Returns the text of the result, or the names of the tools for an unknown tool.
+async fn run_turn(servers: &SessionMcp, prompt: &str) -> String {
     let (name, arguments) = prompt.split_once(' ').unwrap_or((prompt, "{}"));
     let tools = servers.tools();
     if !tools.iter().any(|tool| tool.name.as_str() == name) {
@@ -83,7 +84,7 @@ async fn turn(servers: &SessionMcp, prompt: &str) -> String {
     }
 }
 
-/// Serves a client until it disconnects. Then all servers of all sessions have ended.
+/// Serves a client until it disconnects, and then closes the servers of all sessions.
 pub(crate) async fn serve(client: impl ConnectTo<Agent>) -> Result<(), Error> {
     let sessions = Arc::new(SessionRegistry::new());
     let (created, prompted) = (Arc::clone(&sessions), Arc::clone(&sessions));

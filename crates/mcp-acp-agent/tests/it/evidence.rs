@@ -1,14 +1,14 @@
-//! What the world does to servers, as the client is told it (ACPX-03, ACPX-04).
+//! Errors of servers that cannot be started, as the client receives them (ACPX-03, ACPX-04).
 
 use std::time::Duration;
 
 use mcp_host_acp_agent::SessionMcp;
 use serde_json::{Value, json};
 
-use crate::sessions::{entries, failure, options, process_options, session, validated};
+use crate::sessions::{failure, options, process_options, session, validated};
 
-/// The failure of the one server of a session.
-async fn failed(entry: Value, limit: Duration) -> String {
+/// Connects a session to this one server, and returns the error of the server.
+async fn start_error(entry: Value, limit: Duration) -> String {
     let mut options = process_options();
     options.limits.startup = limit;
     let name = entry["name"].as_str().unwrap().to_owned();
@@ -24,7 +24,7 @@ fn script(name: &str, text: &str) -> Value {
 #[tokio::test]
 async fn acpx_03_acpx_04_missing_program() {
     let entry = json!({"name": "files", "command": "/no/such/program", "args": [], "env": []});
-    insta::assert_snapshot!(failed(entry, Duration::from_secs(20)).await, @r#"
+    insta::assert_snapshot!(start_error(entry, Duration::from_secs(20)).await, @r#"
     {
       "code": -32603,
       "message": "MCP server 'files': executable not found",
@@ -36,7 +36,7 @@ async fn acpx_03_acpx_04_missing_program() {
 #[tokio::test]
 async fn acpx_03_acpx_04_file_that_is_not_executable() {
     let entry = json!({"name": "files", "command": "/etc/passwd", "args": [], "env": []});
-    insta::assert_snapshot!(failed(entry, Duration::from_secs(20)).await, @r#"
+    insta::assert_snapshot!(start_error(entry, Duration::from_secs(20)).await, @r#"
     {
       "code": -32603,
       "message": "MCP server 'files' could not be started: /etc/passwd is not executable",
@@ -48,7 +48,7 @@ async fn acpx_03_acpx_04_file_that_is_not_executable() {
 #[tokio::test]
 async fn acpx_03_acpx_04_acpx_05_exit_before_the_handshake() {
     let entry = script("files", "echo no login with \"$KEY\" >&2; exit 3");
-    insta::assert_snapshot!(failed(entry, Duration::from_secs(20)).await, @r#"
+    insta::assert_snapshot!(start_error(entry, Duration::from_secs(20)).await, @r#"
     {
       "code": -32603,
       "message": "MCP server 'files' exited with status 3 before the handshake: no login with ***",
@@ -59,7 +59,7 @@ async fn acpx_03_acpx_04_acpx_05_exit_before_the_handshake() {
 
 #[tokio::test]
 async fn acpx_03_acpx_04_program_killed_by_a_signal() {
-    let error = failed(script("files", "kill -9 $$"), Duration::from_secs(20)).await;
+    let error = start_error(script("files", "kill -9 $$"), Duration::from_secs(20)).await;
     assert!(
         error.contains("was ended by a signal before the handshake") && !error.contains("exitCode"),
         "{error}"
@@ -69,7 +69,7 @@ async fn acpx_03_acpx_04_program_killed_by_a_signal() {
 #[tokio::test]
 async fn acpx_03_acpx_04_silent_program() {
     let entry = script("files", "echo waiting for a login >&2; while read -r line; do :; done");
-    insta::assert_snapshot!(failed(entry, Duration::from_secs(2)).await, @r#"
+    insta::assert_snapshot!(start_error(entry, Duration::from_secs(2)).await, @r#"
     {
       "code": -32603,
       "message": "MCP server 'files' did not respond within 2000 ms",
@@ -84,7 +84,7 @@ async fn acpx_03_acpx_04_refused_connection() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}/mcp?token=hunter2-and-more");
     let entry = json!({"type": "http", "name": "api", "url": url, "headers": []});
-    let error = failed(entry, Duration::from_secs(20)).await;
+    let error = start_error(entry, Duration::from_secs(20)).await;
     assert!(error.contains("MCP server 'api': connection failed") && error.contains("-32603"), "{error}");
     assert!(!error.contains("hunter2"), "{error}");
 }
@@ -103,8 +103,8 @@ async fn acpx_03_acpx_04_rejected_authentication() {
 
 #[tokio::test(start_paused = true)]
 async fn acpx_12_acp_server_without_a_connection_fails() {
-    let entries = json!([{"type": "acp", "name": "editor", "serverId": "server-1"}]);
-    let session = SessionMcp::connect(validated(&entries), options()).await.unwrap();
+    let servers = json!([{"type": "acp", "name": "editor", "serverId": "server-1"}]);
+    let session = SessionMcp::connect(validated(&servers), options()).await.unwrap();
     insta::assert_snapshot!(failure(&session, "editor"), @r#"
     {
       "code": -32603,
@@ -113,10 +113,6 @@ async fn acpx_12_acp_server_without_a_connection_fails() {
     }
     "#);
     drop(session);
-    let session = SessionMcp::connect(validated(&entries_of_none()), options()).await.unwrap();
+    let session = SessionMcp::connect(validated(&json!([])), options()).await.unwrap();
     assert!(session.statuses().is_empty() && session.tools().is_empty());
-}
-
-fn entries_of_none() -> Value {
-    entries(&[])
 }

@@ -1,4 +1,4 @@
-//! The servers of sessions, as an agent and its client see them.
+//! Tests of the servers of ACP sessions.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 

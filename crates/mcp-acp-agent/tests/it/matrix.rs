@@ -1,4 +1,5 @@
-//! Capability × transport × version × method, as a client sees it: a table over the wire (ACP-033, ACP-035, ACP-039).
+//! A table of requests over the wire, by version, declared capabilities, method and transport
+//! (ACP-033, ACP-035, ACP-039).
 
 use agent_client_protocol::{Agent, Client, ConnectTo, Error, on_receive_request, v1, v2};
 use mcp_host_acp::{Capabilities, Policy};
@@ -11,14 +12,18 @@ use serde_json::{Value, json};
 use crate::raw_client::RawClient;
 use crate::sessions::{options, summary};
 
-/// What an agent of three lines answers: the servers as they are, in a session's id.
-async fn set_up(request: impl TypedSessionRequest, capabilities: Capabilities) -> Result<String, Error> {
+/// Connects the servers of a request, as an agent does. Returns their states, which become the session id.
+async fn connect_servers(
+    request: impl TypedSessionRequest,
+    capabilities: Capabilities,
+) -> Result<String, Error> {
     let validated = request.validate(&capabilities, Policy::default()).await?;
     let session = SessionMcp::connect(validated, options()).await?;
     Ok(summary(&session))
 }
 
-macro_rules! handles {
+/// Adds a handler of each request type to the builder. `$response` makes a response of the states of the servers.
+macro_rules! with_session_handlers {
     ($builder:expr, $version:ident, $capabilities:expr, $($request:ident => $response:expr),+ $(,)?) => {{
         let builder = $builder;
         $(let builder = {
@@ -29,7 +34,7 @@ macro_rules! handles {
                             connection: $version::ConnectionTo<Client>| {
                     let (capabilities, cancelled) = (capabilities.clone(), responder.cancellation());
                     connection.spawn(async move {
-                        let done = cancelled.run_until_cancelled(set_up(request, capabilities)).await;
+                        let done = cancelled.run_until_cancelled(connect_servers(request, capabilities)).await;
                         responder.respond_with_result(done.map($response))
                     })
                 },
@@ -53,7 +58,7 @@ fn agent_v1(capabilities: &Capabilities) -> impl ConnectTo<Client> + 'static {
         },
         on_receive_request!(),
     );
-    handles!(
+    with_session_handlers!(
         builder, v1, capabilities,
         NewSession => NewSessionResponse::new,
         LoadSession => |_| LoadSessionResponse::new(),
@@ -75,7 +80,7 @@ fn agent_v2(capabilities: &Capabilities) -> impl ConnectTo<Client> + 'static {
         },
         on_receive_request!(),
     );
-    handles!(
+    with_session_handlers!(
         builder, v2, capabilities,
         NewSessionV2 => NewSessionResponse::new,
         ResumeSessionV2 => |_| ResumeSessionResponse::new(),
@@ -83,7 +88,7 @@ fn agent_v2(capabilities: &Capabilities) -> impl ConnectTo<Client> + 'static {
     )
 }
 
-/// A server of this transport, as the version writes it.
+/// A server of this transport in the form of the version.
 fn entry(version: u8, transport: &str) -> Value {
     match (version, transport) {
         (1, "stdio") => json!({"name": "a", "command": "/opt/a", "args": [], "env": []}),
@@ -96,7 +101,8 @@ fn entry(version: u8, transport: &str) -> Value {
 
 const TRANSPORTS: [&str; 5] = ["stdio", "http", "sse", "acp", "_own"];
 
-async fn row(version: u8, declared: &str, method: &str) -> String {
+/// A line of the table: the outcome of a request with one server, for each transport.
+async fn table_row(version: u8, declared: &str, method: &str) -> String {
     let has = |it: &str| declared.split('+').any(|declared| declared == it);
     let mut capabilities = Capabilities::STDIO;
     capabilities.stdio = has("stdio");
@@ -107,11 +113,11 @@ async fn row(version: u8, declared: &str, method: &str) -> String {
         1 => RawClient::connect(agent_v1(&capabilities)),
         _ => RawClient::connect(agent_v2(&capabilities)),
     };
-    let introduction = match version {
+    let initialize_params = match version {
         1 => json!({"protocolVersion": 1}),
         _ => json!({"protocolVersion": 2, "info": {"name": "client", "version": "1"}, "capabilities": {}}),
     };
-    client.request("initialize", introduction).await;
+    client.request("initialize", initialize_params).await;
     let mut cells = Vec::new();
     for transport in TRANSPORTS {
         let servers = json!([entry(version, transport)]);
@@ -138,14 +144,14 @@ async fn row(version: u8, declared: &str, method: &str) -> String {
     format!("{version} {declared:<18} {method:<14} {}", cells.join(" "))
 }
 
-/// A `*` stands behind an error that names the transport and says that it was not declared.
+/// A `*` follows the code of an error that names the transport and says that it was not declared.
 #[tokio::test(start_paused = true)]
 async fn acp_002_acp_003_acp_016_acp_033_acpx_11_undeclared_transports_are_refused_and_others_connected() {
     let mut rows = vec![format!("v {:<18} {:<14} {}", "declared", "method", TRANSPORTS.join(" "))];
     for version in [1, 2] {
         for declared in ["none", "stdio", "stdio+http", "stdio+sse", "stdio+http+sse+acp"] {
             for method in ["session/new", "session/load", "session/resume", "session/fork"] {
-                rows.push(row(version, declared, method).await);
+                rows.push(table_row(version, declared, method).await);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! MCP over ACP (ACPX-12), with the SDK's own client and its servers on the other side.
+//! MCP over ACP (ACPX-12), with the client of the SDK and MCP servers behind it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use crate::raw_client::RawClient;
 use crate::sessions::{failure, options, summary, text_or_error, tool_call};
 
-/// A server of the client's, of MCP's stateless era.
+/// An MCP server of the client, which speaks 2026-07-28.
 #[derive(Clone, Default)]
 struct Editor {
     cancelled: Arc<AtomicBool>,
@@ -67,24 +67,24 @@ impl McpService<Agent> for Editor {
     }
 }
 
-/// An agent that hands the sessions that it makes to the test.
+/// An agent that passes its sessions to the test.
 fn agent(sessions: mpsc::UnboundedSender<SessionMcp>) -> impl ConnectTo<Client> + 'static {
     Agent.v1().on_receive_request(
         async move |request: NewSession,
                     responder: Responder<NewSessionResponse>,
                     connection: ConnectionTo<Client>| {
             let sessions = sessions.clone();
-            let through = connection.clone().into_raw();
+            let raw_connection = connection.clone().into_raw();
             connection.spawn(async move {
-                let set_up = async {
+                let setup = async {
                     let mut capabilities = Capabilities::STDIO;
                     capabilities.acp = true;
                     let validated = request.validate(&capabilities, Policy::default()).await?;
                     let mut options = options();
-                    options.set_over_acp(Some(OverAcp::new(through)?));
+                    options.set_over_acp(Some(OverAcp::new(raw_connection)?));
                     Ok::<_, Error>(SessionMcp::connect(validated, options).await?)
                 };
-                match set_up.await {
+                match setup.await {
                     Ok(session) => {
                         let _ = sessions.send(session);
                         responder.respond(NewSessionResponse::new("s"))
@@ -99,29 +99,30 @@ fn agent(sessions: mpsc::UnboundedSender<SessionMcp>) -> impl ConnectTo<Client> 
 
 #[tokio::test]
 async fn acpx_12_client_server_is_called_over_the_acp_connection() {
-    let (sessions, mut made) = mpsc::unbounded_channel();
+    let (sessions, mut created) = mpsc::unbounded_channel();
     let editor = Editor::default();
     let cancelled = Arc::clone(&editor.cancelled);
     let served = Client.v1().connect_with(agent(sessions), async move |connection| {
         let server = McpServer::new_service("editor", editor, NullRun);
-        let theirs =
+        let client_session =
             connection.build_session_cwd()?.with_mcp_server(server)?.block_task().start_session().await?;
-        let session = made.recv().await.unwrap();
+        let session = created.recv().await.unwrap();
         assert_eq!(summary(&session), "editor:connected");
 
-        let heard = Arc::new(AtomicBool::new(false));
-        let hears = Arc::clone(&heard);
+        let received_progress = Arc::new(AtomicBool::new(false));
+        let reports_progress = Arc::clone(&received_progress);
         let mut echo = tool_call("editor__echo", r#"{"text":"hello"}"#);
-        echo.options.context.progress = Some(Arc::new(move |_| hears.store(true, Ordering::SeqCst)));
+        echo.options.context.progress =
+            Some(Arc::new(move |_| reports_progress.store(true, Ordering::SeqCst)));
         assert_eq!(text_or_error(&session.call(echo).await), "hello");
-        assert!(heard.load(Ordering::SeqCst));
+        assert!(received_progress.load(Ordering::SeqCst));
 
         let error = text_or_error(&session.call(tool_call("fail", "{}")).await);
         assert!(error.contains("as asked"), "{error}");
         let error = text_or_error(&session.call(tool_call("break", "{}")).await);
         assert!(error.contains("the server behind the client failed") && error.contains("-33002"), "{error}");
 
-        // Calls wait beside each other, and one that is dropped is cancelled at its server.
+        // Calls run concurrently, and a dropped one is cancelled at its server.
         let hang = session.call(tool_call("hang", "{}"));
         let echo = session.call(tool_call("echo", r#"{"text":"meanwhile"}"#));
         tokio::select! {
@@ -131,7 +132,7 @@ async fn acpx_12_client_server_is_called_over_the_acp_connection() {
         while !cancelled.load(Ordering::SeqCst) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        drop(theirs);
+        drop(client_session);
         session.close().await;
         assert_eq!(summary(&session), "editor:closed");
         Ok(())
@@ -139,9 +140,9 @@ async fn acpx_12_client_server_is_called_over_the_acp_connection() {
     tokio::time::timeout(Duration::from_secs(30), served).await.unwrap().unwrap();
 }
 
-/// A session whose client answers every `mcp/message` like this.
-async fn answered(error: Value) -> SessionMcp {
-    let (sessions, mut made) = mpsc::unbounded_channel();
+/// Connects a session whose client answers every `mcp/message` with this error.
+async fn connect_with_failing_client(error: Value) -> SessionMcp {
+    let (sessions, mut created) = mpsc::unbounded_channel();
     let mut client = RawClient::connect(agent(sessions));
     let servers = json!([{"type": "acp", "name": "editor", "serverId": "server-1"}]);
     let params = json!({"cwd": std::env::temp_dir(), "mcpServers": servers});
@@ -149,7 +150,7 @@ async fn answered(error: Value) -> SessionMcp {
     loop {
         let message = client.receive().await;
         if message["id"] == "new" {
-            return made.recv().await.unwrap();
+            return created.recv().await.unwrap();
         }
         if message["method"] == "mcp/message" {
             assert_eq!(message["params"]["serverId"], "server-1");
@@ -158,10 +159,10 @@ async fn answered(error: Value) -> SessionMcp {
     }
 }
 
-/// A client tells the requests of one connection apart by these ids, and refuses one that is there already.
+/// A client distinguishes the requests of one connection by these ids, and refuses an id that is in use.
 #[tokio::test(start_paused = true)]
 async fn acpx_12_sessions_of_one_connection_use_different_request_ids() {
-    let (sessions, mut made) = mpsc::unbounded_channel();
+    let (sessions, mut created) = mpsc::unbounded_channel();
     let mut client = RawClient::connect(agent(sessions));
     let servers = json!([{"type": "acp", "name": "editor", "serverId": "server-1"}]);
     let params = json!({"cwd": std::env::temp_dir(), "mcpServers": servers});
@@ -180,14 +181,14 @@ async fn acpx_12_sessions_of_one_connection_use_different_request_ids() {
             }
         }
     }
-    let (_one, _two) = (made.recv().await.unwrap(), made.recv().await.unwrap());
+    let (_one, _two) = (created.recv().await.unwrap(), created.recv().await.unwrap());
     let distinct: std::collections::HashSet<_> = ids.iter().collect();
     assert!(ids.len() >= 2 && distinct.len() == ids.len(), "{ids:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn acpx_12_server_unknown_to_the_client_is_reported() {
-    let session = answered(json!({"code": -33001, "message": "it was closed"})).await;
+    let session = connect_with_failing_client(json!({"code": -33001, "message": "it was closed"})).await;
     insta::assert_snapshot!(failure(&session, "editor"), @r#"
     {
       "code": -32603,
@@ -199,14 +200,14 @@ async fn acpx_12_server_unknown_to_the_client_is_reported() {
 
 #[tokio::test(start_paused = true)]
 async fn acpx_12_client_without_mcp_over_acp_is_reported() {
-    let session = answered(json!({"code": -32601, "message": "Method not found"})).await;
+    let session = connect_with_failing_client(json!({"code": -32601, "message": "Method not found"})).await;
     let error = failure(&session, "editor");
     assert!(error.contains("the client does not support MCP over ACP"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn acpx_12_failed_backend_is_not_retried_in_another_era() {
-    let session = answered(json!({"code": -33002, "message": "no backend"})).await;
+    let session = connect_with_failing_client(json!({"code": -33002, "message": "no backend"})).await;
     let error = failure(&session, "editor");
     assert!(error.contains("the server behind the client failed: no backend (code -33002)"), "{error}");
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::sessions::{entries, failure, options, summary, text_or_error, tool_call, validated};
 
 /// A configuration of the agent with these servers, one of which has a variable that is not set.
-fn own(names: &[&str]) -> DesiredServers {
+fn own_servers(names: &[&str]) -> DesiredServers {
     let mut servers = serde_json::Map::new();
     for name in names {
         servers.insert((*name).to_owned(), json!({ "command": "own-server" }));
@@ -26,15 +26,15 @@ fn own(names: &[&str]) -> DesiredServers {
     load(&LoadRequest::new(file)).unwrap().into_desired().unwrap()
 }
 
-fn with_own(names: &[&str]) -> ConnectOptions {
+fn options_with_own(names: &[&str]) -> ConnectOptions {
     let mut res = options();
-    res.own_servers = own(names);
+    res.own_servers = own_servers(names);
     res
 }
 
 #[tokio::test(start_paused = true)]
 async fn acpx_14_server_of_the_client_replaces_the_agents_server_of_the_same_name() {
-    let own = with_own(&["a", "b"]);
+    let own = options_with_own(&["a", "b"]);
     let session = SessionMcp::connect(validated(&entries(&["b", "c"])), own).await.unwrap();
     assert_eq!(summary(&session), "b:connected c:connected a:connected unset:failed");
     let sources: Vec<_> = session.statuses().into_iter().map(|status| status.source).collect();
@@ -54,7 +54,7 @@ async fn acpx_14_server_of_the_client_replaces_the_agents_server_of_the_same_nam
 #[tokio::test(start_paused = true)]
 async fn acp_021_failure_of_the_agents_own_server_does_not_refuse_a_session() {
     let strict = |names: &[&str]| {
-        let mut options = with_own(names);
+        let mut options = options_with_own(names);
         options.required = RequiredServers::All;
         options.max_servers = 1;
         options
@@ -72,7 +72,7 @@ async fn acp_021_failure_of_the_agents_own_server_does_not_refuse_a_session() {
 #[tokio::test(start_paused = true)]
 async fn agents_own_child_process_runs_in_the_folder_of_the_session() {
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let mut own = with_own(&["a"]);
+    let mut own = options_with_own(&["a"]);
     own.own_servers.servers[0].spec.sharing = Sharing::PerOwner;
     let (inner, dialed) = (own.dialer.take().unwrap(), Arc::clone(&seen));
     own.dialer = Some(Arc::new(move |server, options| {
@@ -88,7 +88,7 @@ async fn agents_own_child_process_runs_in_the_folder_of_the_session() {
 #[tokio::test(start_paused = true)]
 async fn servers_that_start_with_the_first_use_need_no_slot_until_then() {
     let sessions = SessionRegistry::with_capacity(1);
-    let mut lazy = with_own(&["own"]);
+    let mut lazy = options_with_own(&["own"]);
     lazy.start = StartPolicy::FirstUse;
     for id in ["1", "2"] {
         let request = validated(&entries(&["a", "gone"]));

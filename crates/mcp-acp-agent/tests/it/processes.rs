@@ -21,12 +21,12 @@ fn server(before: &str) -> Value {
 }
 
 /// A script that starts a child which does not end by itself, and writes the ids of the server and of the child.
-fn write_ids(folder: &Path) -> String {
+fn id_script(folder: &Path) -> String {
     format!("sleep 1000 & echo $$ $! > {0}/part; mv {0}/part {0}/ids", folder.display())
 }
 
-/// The ids of the two processes, once the server has written them.
-async fn ids(folder: &Path) -> Vec<u32> {
+/// Waits until the server has written the ids of the two processes, and returns them.
+async fn read_ids(folder: &Path) -> Vec<u32> {
     let path = folder.join("ids");
     wait_until(|| path.exists()).await;
     let ids = std::fs::read_to_string(path).unwrap();
@@ -49,9 +49,9 @@ async fn acp_017_acp_036_acp_047_child_gets_arguments_variables_and_folder() {
 async fn acp_020_closed_session_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
     let session =
-        SessionMcp::connect(validated(&server(&write_ids(folder.path()))), process_options()).await.unwrap();
+        SessionMcp::connect(validated(&server(&id_script(folder.path()))), process_options()).await.unwrap();
     assert_eq!(summary(&session), "sh:connected");
-    let ids = ids(folder.path()).await;
+    let ids = read_ids(folder.path()).await;
     assert!(ids.iter().all(|id| is_alive(*id)));
     session.close().await;
     wait_until_dead(&ids);
@@ -61,8 +61,8 @@ async fn acp_020_closed_session_leaves_no_process() {
 async fn acp_020_dropped_session_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
     let session =
-        SessionMcp::connect(validated(&server(&write_ids(folder.path()))), process_options()).await.unwrap();
-    let ids = ids(folder.path()).await;
+        SessionMcp::connect(validated(&server(&id_script(folder.path()))), process_options()).await.unwrap();
+    let ids = read_ids(folder.path()).await;
     drop(session);
     tokio::task::spawn_blocking(move || wait_until_dead(&ids)).await.unwrap();
 }
@@ -71,9 +71,9 @@ async fn acp_020_dropped_session_leaves_no_process() {
 async fn acp_020_cancelled_setup_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
     // It never responds, so the setup is cancelled while it waits.
-    let silent = format!("{}; sleep 1000", write_ids(folder.path()));
+    let silent = format!("{}; sleep 1000", id_script(folder.path()));
     let setting_up = tokio::spawn(SessionMcp::connect(validated(&server(&silent)), process_options()));
-    let ids = ids(folder.path()).await;
+    let ids = read_ids(folder.path()).await;
     setting_up.abort();
     assert!(setting_up.await.is_err_and(|it| it.is_cancelled()));
     tokio::task::spawn_blocking(move || wait_until_dead(&ids)).await.unwrap();
@@ -82,7 +82,7 @@ async fn acp_020_cancelled_setup_leaves_no_process() {
 #[tokio::test]
 async fn acpx_03_failed_setup_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
-    let mut entries = server(&write_ids(folder.path()));
+    let mut entries = server(&id_script(folder.path()));
     let late = format!("while [ ! -e {}/ids ]; do sleep 0.01; done; exit 1", folder.path().display());
     let late = json!({"name": "late", "command": "/bin/sh", "args": ["-c", late], "env": []});
     entries.as_array_mut().unwrap().push(late);
@@ -90,5 +90,5 @@ async fn acpx_03_failed_setup_leaves_no_process() {
     options.required = mcp_host_acp_agent::RequiredServers::All;
     let error = SessionMcp::connect(validated(&entries), options).await.err().unwrap();
     assert_eq!(error.to_string(), "MCP server 'late' exited with status 1 before the handshake");
-    wait_until_dead(&ids(folder.path()).await);
+    wait_until_dead(&read_ids(folder.path()).await);
 }

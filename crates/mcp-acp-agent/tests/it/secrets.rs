@@ -1,4 +1,4 @@
-//! No answer repeats a secret of the request. The SDK's own types do, which is why ours are raw.
+//! Responses repeat no secret of the request. The types of the SDK do; ours keep the raw parameters.
 
 use agent_client_protocol::v1::schema::{NewSessionRequest, NewSessionResponse};
 use agent_client_protocol::v1::{ConnectionTo, Responder};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::raw_client::RawClient;
 use crate::sessions::options;
 
-/// One entry is wrong; all of them have secrets.
+/// Parameters with secrets in each entry, of which the last is invalid.
 fn params() -> Value {
     json!({"cwd": std::env::temp_dir(), "mcpServers": [
         {"name": "files", "command": "/opt/files", "args": ["--key=SECRET-1"],
@@ -29,10 +29,10 @@ async fn acpx_04_values_that_the_sdk_prints_are_not_printed() {
         },
         on_receive_request!(),
     );
-    let theirs = RawClient::connect(typed).request("session/new", params()).await;
-    assert_eq!(theirs["error"]["code"], -32602);
-    // Should this fail one day, the SDK has mended it.
-    assert!(theirs.to_string().contains("SECRET-2"), "{theirs}");
+    let sdk_response = RawClient::connect(typed).request("session/new", params()).await;
+    assert_eq!(sdk_response["error"]["code"], -32602);
+    // If this fails, the SDK no longer repeats values.
+    assert!(sdk_response.to_string().contains("SECRET-2"), "{sdk_response}");
 
     let raw = Agent.v1().on_receive_request(
         async |request: NewSession, responder: Responder<NewSessionResponse>, _: ConnectionTo<Client>| {
@@ -43,9 +43,9 @@ async fn acpx_04_values_that_the_sdk_prints_are_not_printed() {
         },
         on_receive_request!(),
     );
-    let ours = RawClient::connect(raw).request("session/new", params()).await;
-    assert!(!ours.to_string().contains("SECRET"), "{ours}");
-    let error = serde_json::to_string_pretty(&ours["error"]).unwrap();
+    let our_response = RawClient::connect(raw).request("session/new", params()).await;
+    assert!(!our_response.to_string().contains("SECRET"), "{our_response}");
+    let error = serde_json::to_string_pretty(&our_response["error"]).unwrap();
     insta::assert_snapshot!(error, @r#"
     {
       "code": -32602,
@@ -84,15 +84,15 @@ async fn debug_output_of_a_request_is_redacted() {
     let request = NewSession::parse_message("session/new", &params()).unwrap();
     assert_eq!(format!("{request:?}"), "NewSession(SessionRequest(session/new, ***))");
     assert_eq!(request.to_untyped_message().unwrap().params, params());
-    // Whatever the parameters are, reading them is not what fails.
-    for odd in [Value::Null, json!([1]), json!("SECRET"), json!({"mcpServers": 3})] {
-        let request = LoadSession::parse_message("session/load", &odd).unwrap();
+    // Parameters of any shape are read; only the validation refuses them.
+    for params in [Value::Null, json!([1]), json!("SECRET"), json!({"mcpServers": 3})] {
+        let request = LoadSession::parse_message("session/load", &params).unwrap();
         assert!(request.session_id().is_none());
         let refused = request.validate(&Capabilities::STDIO, Policy::default()).await.unwrap_err();
         assert!(!format!("{refused} {refused:?}").contains("SECRET"), "{refused:?}");
     }
     assert!(LoadSession::parse_message("session/new", &params()).is_err());
-    // A new session is no session that is there, whatever the request says.
+    // A new session has no id yet, even if the request has the member.
     let named = json!({"sessionId": "session-1"});
     assert!(NewSession::parse_message("session/new", &named).unwrap().session_id().is_none());
     let loaded = LoadSession::parse_message("session/load", &named).unwrap();

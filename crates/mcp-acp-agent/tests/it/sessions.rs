@@ -28,9 +28,9 @@ fn dialer() -> Dialer {
                 },
             )
         } else if name.starts_with("gone") {
-            in_memory("in memory", |_| async { refused(None, "connection refused") })
+            in_memory("in memory", |_| async { refusal(None, "connection refused") })
         } else if name.starts_with("locked") {
-            in_memory("in memory", |_| async { refused(Some(401), "the server answered with status 401") })
+            in_memory("in memory", |_| async { refusal(Some(401), "the server answered with status 401") })
         } else if name.starts_with("slow") {
             in_memory("in memory", |link| async {
                 tokio::time::sleep(MINUTE).await;
@@ -51,7 +51,7 @@ async fn serve(link: Link) -> Disconnect {
     Arc::<DemoServers>::default().dial().dial().run(link).await
 }
 
-fn refused(status: Option<u16>, message: &str) -> Disconnect {
+fn refusal(status: Option<u16>, message: &str) -> Disconnect {
     let problem = message.to_owned();
     let refusal = match status {
         Some(status) => RequestError::InvalidResponse { status, problem },
@@ -81,7 +81,7 @@ pub(crate) fn process_options() -> ConnectOptions {
     options
 }
 
-/// These entries, validated for an agent with all capabilities.
+/// A request with these entries, validated for an agent with all capabilities.
 pub(crate) fn validated(servers: &Value) -> ValidatedRequest {
     let mut capabilities = Capabilities::STDIO;
     capabilities.http = true;

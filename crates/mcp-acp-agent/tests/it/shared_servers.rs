@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use mcp_host_acp_agent::{ConnectOptions, SessionMcp, SessionRegistry, SharedServers, StartPolicy};
 
-use crate::server_requests::says;
+use crate::server_requests::handlers_with_word;
 use crate::sessions::{entries, options, summary, text_or_error, tool_call, validated};
 
-/// Options of one agent that shares servers, and the number of connections so far.
-fn sharing() -> (ConnectOptions, Arc<AtomicUsize>) {
+/// Options of an agent that shares servers, and a counter of the connections.
+fn sharing_options() -> (ConnectOptions, Arc<AtomicUsize>) {
     let mut options = options();
     options.shared = Some(SharedServers::new());
     let connections = Arc::new(AtomicUsize::new(0));
-    let (inner, counted) = (options.dialer.take().unwrap(), Arc::clone(&connections));
+    let (inner, counter) = (options.dialer.take().unwrap(), Arc::clone(&connections));
     options.dialer = Some(Arc::new(move |server, options| {
-        counted.fetch_add(1, Ordering::Relaxed);
+        counter.fetch_add(1, Ordering::Relaxed);
         inner(server, options)
     }));
     (options, connections)
@@ -26,7 +26,7 @@ async fn connect(names: &[&str], options: &ConnectOptions) -> SessionMcp {
     SessionMcp::connect(validated(&entries(names)), options.clone()).await.unwrap()
 }
 
-async fn echo(session: &SessionMcp) -> String {
+async fn call_echo(session: &SessionMcp) -> String {
     text_or_error(&session.call(tool_call("a__echo", r#"{"text":"here"}"#)).await)
 }
 
@@ -37,7 +37,7 @@ async fn pause() {
 
 #[tokio::test(start_paused = true)]
 async fn equal_lists_share_servers_until_the_last_session_ends() {
-    let (options, connections) = sharing();
+    let (options, connections) = sharing_options();
     let [first, second] = [connect(&["a", "b"], &options).await, connect(&["a", "b"], &options).await];
     assert_eq!(connections.load(Ordering::Relaxed), 2);
     // Another list has servers of its own.
@@ -53,48 +53,48 @@ async fn equal_lists_share_servers_until_the_last_session_ends() {
         last = Some(status.state.as_str());
     }
     assert_eq!((last, first.tools().len()), (Some("closed"), 0));
-    let refused = echo(&first).await;
+    let refused = call_echo(&first).await;
     assert_eq!(refused, "MCPConnectionError: the session does not use its servers now");
     assert_eq!(
-        (summary(&second).as_str(), echo(&second).await.as_str()),
+        (summary(&second).as_str(), call_echo(&second).await.as_str()),
         ("a:connected b:connected", "here")
     );
 
     let third = connect(&["a", "b"], &options).await;
     drop(second);
     pause().await;
-    assert_eq!((connections.load(Ordering::Relaxed), echo(&third).await.as_str()), (3, "here"));
+    assert_eq!((connections.load(Ordering::Relaxed), call_echo(&third).await.as_str()), (3, "here"));
     third.close().await;
     let fourth = connect(&["a", "b"], &options).await;
-    assert_eq!((connections.load(Ordering::Relaxed), echo(&fourth).await.as_str()), (5, "here"));
+    assert_eq!((connections.load(Ordering::Relaxed), call_echo(&fourth).await.as_str()), (5, "here"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn handle_of_a_closed_session_keeps_no_servers() {
-    let (options, connections) = sharing();
+    let (options, connections) = sharing_options();
     let [first, second] = [connect(&["a"], &options).await, connect(&["a"], &options).await];
     first.close().await;
     first.close().await;
-    assert_eq!(echo(&second).await, "here");
+    assert_eq!(call_echo(&second).await, "here");
     second.close().await;
     // The set was removed with its last open session: another one uses the dialer of the next session.
     let (inner, dials) = (options.dialer.clone().unwrap(), Arc::new(AtomicUsize::new(0)));
-    let counted = Arc::clone(&dials);
+    let counter = Arc::clone(&dials);
     let mut next = options.clone();
     next.dialer = Some(Arc::new(move |server, options| {
-        counted.fetch_add(1, Ordering::Relaxed);
+        counter.fetch_add(1, Ordering::Relaxed);
         inner(server, options)
     }));
     let third = connect(&["a"], &next).await;
     assert_eq!((dials.load(Ordering::Relaxed), connections.load(Ordering::Relaxed)), (1, 2));
     drop((first, second));
     pause().await;
-    assert_eq!(echo(&third).await, "here");
+    assert_eq!(call_echo(&third).await, "here");
 }
 
 #[tokio::test(start_paused = true)]
 async fn idle_session_stops_only_its_own_use_of_shared_servers() {
-    let (mut options, connections) = sharing();
+    let (mut options, connections) = sharing_options();
     options.start = StartPolicy::FirstUse;
     let sessions = SessionRegistry::with_capacity(1);
     for id in ["1", "2"] {
@@ -106,11 +106,11 @@ async fn idle_session_stops_only_its_own_use_of_shared_servers() {
     for (used, idle) in [("1", "a:not_started"), ("2", "a:idle"), ("1", "a:idle"), ("2", "a:idle")] {
         let session = sessions.acquire(used).await.unwrap().unwrap();
         pause().await;
-        assert_eq!(echo(&session).await, "here");
+        assert_eq!(call_echo(&session).await, "here");
         let other = if used == "1" { "2" } else { "1" };
         assert_eq!((state(used).as_str(), state(other).as_str()), ("a:connected", idle));
     }
-    // The use of one began before that of the other ended.
+    // Neither session uses the servers then, so the next use starts them again.
     let before = connections.load(Ordering::Relaxed);
     sessions.close("2").await;
     pause().await;
@@ -121,13 +121,13 @@ async fn idle_session_stops_only_its_own_use_of_shared_servers() {
 
 #[tokio::test(start_paused = true)]
 async fn x_25_request_of_a_shared_server_reaches_the_session_of_its_call() {
-    let (options, connections) = sharing();
-    let of = async |word: &'static str| {
+    let (options, connections) = sharing_options();
+    let connect_with_word = async |word: &'static str| {
         let mut options = options.clone();
-        options.host.server_requests.handlers = says(word);
+        options.host.server_requests.handlers = handlers_with_word(word);
         connect(&["a"], &options).await
     };
-    let [red, blue] = [of("red").await, of("blue").await];
+    let [red, blue] = [connect_with_word("red").await, connect_with_word("blue").await];
     // Another set of handlers declares other capabilities to the server.
     let plain = connect(&["a"], &options).await;
     assert_eq!(connections.load(Ordering::Relaxed), 2);
@@ -144,7 +144,7 @@ async fn x_25_request_of_a_shared_server_reaches_the_session_of_its_call() {
             ["the model parrot answers: red", "the model parrot answers: blue"]
         );
     }
-    // So does one of a pinned turn.
+    // The same holds for a call of a pinned turn.
     let pinned = blue.pin().call(tool_call("a__ask", r#"{"question":"why?"}"#)).await;
     assert_eq!(text_or_error(&pinned), "the user answers: why? blue");
     let refused = ask(&plain, "user").await;

@@ -1,5 +1,4 @@
-//! Servers are connected beside each other, each within its own limit and all within theirs. The clock is a
-//! virtual one.
+//! Servers of a session are connected concurrently, each within its own timeout and all within the total one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,14 +15,14 @@ use tokio::time::Instant;
 
 use crate::sessions::{MINUTE, entries, options, session, summary, text_or_error, tool_call, validated};
 
-/// How long a server that did not answer may take to end, on top of its limit.
-const PARTING: Duration = Duration::from_secs(1);
+/// How long a server that did not respond may take to stop, after its timeout.
+const STOP_TIME: Duration = Duration::from_secs(1);
 
-fn requiring(names: &[&str]) -> ConnectOptions {
+fn options_requiring(names: &[&str]) -> ConnectOptions {
     let names: BTreeSet<String> = names.iter().map(|it| (*it).to_owned()).collect();
-    let mut res = options();
-    res.required = RequiredServers::Named(names);
-    res
+    let mut options = options();
+    options.required = RequiredServers::Named(names);
+    options
 }
 
 #[tokio::test(start_paused = true)]
@@ -41,7 +40,7 @@ async fn acpx_05_stalled_servers_share_one_startup_timeout() {
     let begun = Instant::now();
     let session = session(&["silent-1", "a", "silent-2"]).await;
     let limit = options().limits.startup;
-    assert!(begun.elapsed() >= limit && begun.elapsed() < limit + PARTING, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() >= limit && begun.elapsed() < limit + STOP_TIME, "{:?}", begun.elapsed());
     assert_eq!(summary(&session), "silent-1:failed a:connected silent-2:failed");
 }
 
@@ -51,60 +50,60 @@ async fn acpx_05_total_timeout_bounds_all_servers() {
     options.limits.startup = Duration::from_secs(3600);
     let (begun, whole) = (Instant::now(), options.total_timeout);
     let session = SessionMcp::connect(validated(&entries(&["silent", "a"])), options).await.unwrap();
-    assert!(begun.elapsed() >= whole && begun.elapsed() < whole + PARTING, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() >= whole && begun.elapsed() < whole + STOP_TIME, "{:?}", begun.elapsed());
     assert_eq!(summary(&session), "silent:connecting a:connected");
 }
 
-/// Options with restarts, and with the number of starts of servers.
-fn restarting() -> (ConnectOptions, Arc<AtomicUsize>) {
+/// Options with restarts, and a counter of the starts of servers.
+fn restarting_options() -> (ConnectOptions, Arc<AtomicUsize>) {
     let starts = Arc::new(AtomicUsize::new(0));
     let mut options = options();
     options.host = HostOptions::default();
-    let (counted, dialer) = (Arc::clone(&starts), options.dialer.take().unwrap());
+    let (counter, dialer) = (Arc::clone(&starts), options.dialer.take().unwrap());
     options.dialer = Some(Arc::new(move |server, dial| {
-        counted.fetch_add(1, Ordering::Relaxed);
+        counter.fetch_add(1, Ordering::Relaxed);
         dialer(server, dial)
     }));
     (options, starts)
 }
 
-/// The next update, as `<server>:<state>`.
-async fn next(updates: &mut StatusUpdates) -> String {
+/// Waits for the next update, and returns it as `<server>:<state>`.
+async fn next_update(updates: &mut StatusUpdates) -> String {
     let update = updates.next().await.unwrap();
     format!("{}:{}", update.status().name, update.status().state.as_str())
 }
 
 #[tokio::test(start_paused = true)]
 async fn acpx_05_slow_server_joins_the_session_later() {
-    let (mut options, starts) = restarting();
-    // It speaks both eras, and is started again in the modern one with the same limit.
+    let (mut options, starts) = restarting_options();
+    // The handshake is tried in both eras, with this timeout for each.
     options.limits.startup = MINUTE + MINUTE / 2;
     let (begun, wait) = (Instant::now(), options.total_timeout);
     let session = SessionMcp::connect(validated(&entries(&["slow", "a"])), options).await.unwrap();
-    assert!(begun.elapsed() >= wait && begun.elapsed() < wait + PARTING, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() >= wait && begun.elapsed() < wait + STOP_TIME, "{:?}", begun.elapsed());
     assert_eq!(summary(&session), "slow:connecting a:connected");
     assert!(session.tools().iter().all(|tool| tool.server.as_str() == "a"));
     let mut updates = session.status_updates(NoticeSupport::Unsupported);
-    assert_eq!(next(&mut updates).await, "slow:connecting");
-    let joined = next(&mut updates).await;
+    assert_eq!(next_update(&mut updates).await, "slow:connecting");
+    let joined = next_update(&mut updates).await;
     assert_eq!(joined, "slow:connected", "{:?} {:?}", begun.elapsed(), session.statuses());
-    assert!(begun.elapsed() < 2 * MINUTE + PARTING, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < 2 * MINUTE + STOP_TIME, "{:?}", begun.elapsed());
     assert_eq!(text_or_error(&session.call(tool_call("slow__echo", r#"{"text":"late"}"#)).await), "late");
     assert_eq!(starts.load(Ordering::Relaxed), 2, "its start was never cut short");
 }
 
 #[tokio::test(start_paused = true)]
-async fn acpx_14_servers_that_fail_later_are_told_to_the_client() {
-    let (options, _) = restarting();
+async fn acpx_14_later_failures_of_servers_are_reported_to_the_client() {
+    let (options, _) = restarting_options();
     let entries = entries(&["mortal", "gone", "a"]);
     let session = SessionMcp::connect(validated(&entries), options).await.unwrap();
     let mut updates = session.status_updates(NoticeSupport::Supported);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for _ in 0..4 {
-        told.push(next(&mut updates).await);
+        reported.push(next_update(&mut updates).await);
     }
-    // A failed restart is no news.
-    assert_eq!(told, ["gone:failed", "mortal:failed", "mortal:connected", "mortal:failed"]);
+    // A failed restart is not reported again.
+    assert_eq!(reported, ["gone:failed", "mortal:failed", "mortal:connected", "mortal:failed"]);
     session.close().await;
     drop(session);
     while let Some(update) = updates.next().await {
@@ -138,9 +137,11 @@ async fn acpx_14_status_is_a_notice_or_session_information() {
 async fn acpx_03_failed_required_server_fails_the_setup_at_once() {
     let begun = Instant::now();
     let entries = entries(&["silent", "gone", "a"]);
-    let error =
-        SessionMcp::connect(validated(&entries), requiring(&["gone", "a", "other"])).await.err().unwrap();
-    assert!(begun.elapsed() < PARTING, "{:?}", begun.elapsed());
+    let error = SessionMcp::connect(validated(&entries), options_requiring(&["gone", "a", "other"]))
+        .await
+        .err()
+        .unwrap();
+    assert!(begun.elapsed() < STOP_TIME, "{:?}", begun.elapsed());
     let error = serde_json::to_string_pretty(&RpcError::from(&error)).unwrap();
     insta::assert_snapshot!(error, @r#"
     {
@@ -156,7 +157,7 @@ async fn acpx_03_all_failed_required_servers_are_reported() {
     let mut options = options();
     options.required = RequiredServers::All;
     let entries = entries(&["locked", "gone"]);
-    // Both fail in one moment, or one a moment before the other: then it alone is told.
+    // If one fails before the other, it alone is reported.
     let error = SessionMcp::connect(validated(&entries), options).await.err().unwrap();
     let SessionSetupError::Failed(failures) = &error else { panic!("{error}") };
     let both = SessionSetupError::Failed(failures.iter().cycle().take(2).cloned().collect());
@@ -167,8 +168,10 @@ async fn acpx_03_all_failed_required_servers_are_reported() {
 
 #[tokio::test(start_paused = true)]
 async fn acpx_03_stalled_required_server_is_a_timeout() {
-    let error =
-        SessionMcp::connect(validated(&entries(&["silent"])), requiring(&["silent"])).await.err().unwrap();
+    let error = SessionMcp::connect(validated(&entries(&["silent"])), options_requiring(&["silent"]))
+        .await
+        .err()
+        .unwrap();
     assert_eq!(error.to_string(), "MCP server 'silent' did not respond within 10000 ms");
 }
 
@@ -176,27 +179,27 @@ async fn acpx_03_stalled_required_server_is_a_timeout() {
 async fn acpx_14_status_changes_are_sent_until_the_session_ends() {
     let connecting = SessionMcp::prepare(validated(&entries(&["a", "gone"])), options());
     let mut changes = connecting.changes();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for _ in 0..2 {
         let status = changes.next().await.unwrap();
-        told.push(format!("{}:{}", status.name, status.state.as_str()));
+        reported.push(format!("{}:{}", status.name, status.state.as_str()));
     }
     let session = connecting.connect().await.unwrap();
     session.close().await;
     drop(session);
     let mut changes = changes.into_stream();
     while let Some(status) = changes.next().await {
-        told.push(format!("{}:{}", status.name, status.state.as_str()));
+        reported.push(format!("{}:{}", status.name, status.state.as_str()));
     }
-    assert_eq!(told[..2], ["a:connecting", "gone:connecting"]);
-    assert_eq!(told[told.len() - 2..], ["a:closed", "gone:closed"]);
+    assert_eq!(reported[..2], ["a:connecting", "gone:connecting"]);
+    assert_eq!(reported[reported.len() - 2..], ["a:closed", "gone:closed"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn acpx_14_response_may_contain_server_statuses() {
     let session = session(&["a", "gone"]).await;
     let mut meta = session.to_meta();
-    // How many tools the demo server has is its own matter.
+    // The number of tools of the demo server is not part of the snapshot.
     assert!(meta["mcpServers"][0]["tools"].as_u64().unwrap() > 5);
     meta["mcpServers"][0]["tools"] = 0.into();
     let meta = serde_json::to_string_pretty(&meta).unwrap();

@@ -1,38 +1,38 @@
-//! What a client is told about a request that is wrong: the error objects as they are sent.
+//! The error objects of invalid requests, as they are sent.
 
 use mcp_host_acp::{
     AcpVersion, AgentProfile, Capabilities, SessionMethod, SessionRequest, SessionRequestError, validate,
 };
 use serde_json::Value;
 
-use crate::{answer, error, raw, request};
+use crate::{error_json, raw, request, validate_with_all};
 
-/// The answer of an agent that has declared nothing.
-fn refused(servers: &str) -> Value {
-    let got = validate(
+/// The error of an agent that has declared only stdio.
+fn refuse_by_stdio_agent(servers: &str) -> Value {
+    let result = validate(
         &request(SessionMethod::New, servers),
         &AgentProfile::new(AcpVersion::V1, &Capabilities::STDIO),
     );
-    error(&got.unwrap_err())
+    error_json(&result.unwrap_err())
 }
 
 #[test]
-fn acp_027_acp_028_http() {
-    insta::assert_json_snapshot!(refused(
+fn acp_027_acp_028_undeclared_http_is_refused() {
+    insta::assert_json_snapshot!(refuse_by_stdio_agent(
         r#"[{"type":"http","name":"api-server","url":"https://api.example/mcp","headers":[]}]"#
     ));
 }
 
 #[test]
-fn acp_029_sse() {
-    insta::assert_json_snapshot!(refused(
+fn acp_029_undeclared_sse_is_refused() {
+    insta::assert_json_snapshot!(refuse_by_stdio_agent(
         r#"[{"type":"sse","name":"event-stream","url":"https://events.example/sse","headers":[]}]"#
     ));
 }
 
 #[test]
 fn acp_048_first_missing_capability_determines_the_error() {
-    insta::assert_json_snapshot!(refused(
+    insta::assert_json_snapshot!(refuse_by_stdio_agent(
         r#"[{"name":"files","command":"files","args":[],"env":[{"name":"A=B","value":"x"}]},
             {"type":"sse","name":"events","url":"ftp://events.example","headers":[]},
             {"type":"http","name":"board","url":"https://board.example","headers":[]}]"#
@@ -42,8 +42,8 @@ fn acp_048_first_missing_capability_determines_the_error() {
 #[test]
 fn acpx_01_message_names_the_first_error_and_counts_the_others() {
     #[track_caller]
-    fn check(servers: &str, want: &str) {
-        assert_eq!(refused(servers)["message"], want, "{servers}");
+    fn check(servers: &str, expected: &str) {
+        assert_eq!(refuse_by_stdio_agent(servers)["message"], expected, "{servers}");
     }
     let one = |entry: &str| format!("[{entry}]");
     check(
@@ -64,26 +64,26 @@ fn acpx_01_message_names_the_first_error_and_counts_the_others() {
         &one(r#"{"name":"files","command":7,"args":[],"env":[]}"#),
         "Invalid mcpServers: MCP server 'files': 'command' must be text, not a number",
     );
-    insta::assert_json_snapshot!(refused(
+    insta::assert_json_snapshot!(refuse_by_stdio_agent(
         r#"[{"name":"","command":"","args":"x","env":[{"name":"","value":1}]},
             {"type":"websocket","name":"w","command":"/w"}, 7]"#
     ));
 }
 
 #[test]
-fn acpx_11_version_2() {
+fn acpx_11_errors_name_the_capabilities_of_version_2() {
     let servers = r#"[{"name":"files","command":"/files"},
         {"type":"sse","name":"events","url":"https://events.example"},
         {"type":"_crow","name":"crow"}]"#;
-    insta::assert_json_snapshot!(error(
-        &answer(AcpVersion::V2, &request(SessionMethod::New, servers)).unwrap_err()
+    insta::assert_json_snapshot!(error_json(
+        &validate_with_all(AcpVersion::V2, &request(SessionMethod::New, servers)).unwrap_err()
     ));
 }
 
 #[test]
 fn acpx_16_unknown_method_is_refused() {
-    insta::assert_json_snapshot!(error(
-        &answer(AcpVersion::V2, &request(SessionMethod::Load, "[]")).unwrap_err()
+    insta::assert_json_snapshot!(error_json(
+        &validate_with_all(AcpVersion::V2, &request(SessionMethod::Load, "[]")).unwrap_err()
     ));
 }
 
@@ -91,7 +91,7 @@ fn acpx_16_unknown_method_is_refused() {
 fn acpx_16_undeclared_method_is_refused() {
     let method = SessionMethod::Load;
     let capability = method.capability(AcpVersion::V1).unwrap();
-    insta::assert_json_snapshot!(error(&SessionRequestError::MethodNotDeclared { method, capability }), @r#"
+    insta::assert_json_snapshot!(error_json(&SessionRequestError::MethodNotDeclared { method, capability }), @r#"
     {
       "code": -32601,
       "message": "session/load not supported: agent did not declare loadSession",
@@ -106,17 +106,17 @@ fn acpx_16_undeclared_method_is_refused() {
 }
 
 #[track_caller]
-fn check(params: &str, want: &str) {
-    let set_up = SessionRequest::new(SessionMethod::New, raw(params));
-    let got = match answer(AcpVersion::V1, &set_up) {
+fn check(params: &str, expected: &str) {
+    let request = SessionRequest::new(SessionMethod::New, raw(params));
+    let result = match validate_with_all(AcpVersion::V1, &request) {
         Ok(it) => format!("{} {:?}", it.cwd, it.additional_directories),
         Err(refusal) => {
-            let errors = error(&refusal)["data"]["errors"].take();
+            let errors = error_json(&refusal)["data"]["errors"].take();
             let pointers = errors.as_array().unwrap().iter().map(|it| it["pointer"].as_str().unwrap());
             format!("{refusal}: {}", pointers.collect::<Vec<_>>().join(" "))
         }
     };
-    assert_eq!(got, want, "{params}");
+    assert_eq!(result, expected, "{params}");
 }
 
 #[test]
@@ -153,15 +153,19 @@ fn acpx_10_session_folders_must_be_absolute() {
 
 #[test]
 fn acpx_10_later_requests_name_their_session() {
-    let check = |method, id: &str, want: &str| {
+    let check = |method, id: &str, expected: &str| {
         let params = raw(&format!(r#"{{"cwd":"/a",{id}"mcpServers":[]}}"#));
-        let got = match answer(AcpVersion::V1, &SessionRequest::new(method, params)) {
+        let result = match validate_with_all(AcpVersion::V1, &SessionRequest::new(method, params)) {
             Ok(_) => "accepted".to_owned(),
             Err(refusal) => {
-                format!("{}: {}", error(&refusal)["data"]["errors"][0]["pointer"].as_str().unwrap(), refusal)
+                format!(
+                    "{}: {}",
+                    error_json(&refusal)["data"]["errors"][0]["pointer"].as_str().unwrap(),
+                    refusal
+                )
             }
         };
-        assert_eq!(got, want, "{method:?} {id}");
+        assert_eq!(result, expected, "{method:?} {id}");
     };
     check(SessionMethod::New, "", "accepted");
     check(SessionMethod::New, r#""sessionId":7,"#, "accepted");
@@ -173,7 +177,7 @@ fn acpx_10_later_requests_name_their_session() {
     }
 }
 
-/// What is not looked at may be any JSON; what is looked at and cannot be read is told for what it is.
+/// Members that are not read may be any JSON; one that is read and is invalid is reported as invalid.
 #[test]
 fn unreadable_value_is_not_reported_as_missing() {
     check(r#"{"cwd":"/a","mcpServers":[],"_meta":{"n":1e400}}"#, "/a []");
@@ -181,23 +185,25 @@ fn unreadable_value_is_not_reported_as_missing() {
     check(r#"{"cwd":1e400,"mcpServers":[]}"#, "'cwd' must be an absolute path: /params/cwd");
     let server = r#"{"name":"a","command":"/a","args":[],"env":[],"_meta":{"n":1e400}}"#;
     check(&format!(r#"{{"cwd":"/a","mcpServers":[{server}]}}"#), "/a []");
-    // Half a character is no JSON that could be handed on, wherever it stands.
-    let half = "invalid JSON: invalid escape sequence: ";
-    check(r#"{"cwd":"/a\ud800","mcpServers":[]}"#, half);
-    check(r#"{"cwd":"/a","mcpServers":[],"\ud800":1}"#, half);
-    check(r#"{"cwd":"/a","mcpServers":[],"_meta":"\ud800"}"#, half);
+    // An unpaired surrogate is refused in any member, because it could not be passed on.
+    let unpaired_surrogate = "invalid JSON: invalid escape sequence: ";
+    check(r#"{"cwd":"/a\ud800","mcpServers":[]}"#, unpaired_surrogate);
+    check(r#"{"cwd":"/a","mcpServers":[],"\ud800":1}"#, unpaired_surrogate);
+    check(r#"{"cwd":"/a","mcpServers":[],"_meta":"\ud800"}"#, unpaired_surrogate);
 }
 
 #[test]
-fn acpx_10_folders_besides_are_so_many_and_so_long() {
-    let many = |count: usize| {
+fn acpx_10_additional_folders_are_bounded() {
+    let with_folders = |count: usize| {
         let folders: Vec<_> = (0..count).map(|it| format!("\"/{it}\"")).collect();
         format!(r#"{{"cwd":"/a","additionalDirectories":[{}],"mcpServers":[]}}"#, folders.join(","))
     };
-    let taken = answer(AcpVersion::V1, &SessionRequest::new(SessionMethod::New, raw(&many(128)))).unwrap();
-    assert_eq!(taken.additional_directories.len(), 128);
+    let accepted =
+        validate_with_all(AcpVersion::V1, &SessionRequest::new(SessionMethod::New, raw(&with_folders(128))))
+            .unwrap();
+    assert_eq!(accepted.additional_directories.len(), 128);
     check(
-        &many(129),
+        &with_folders(129),
         "'additionalDirectories' has 129 folders; a session may have at most 128: /params/additionalDirectories",
     );
     let long = format!("/{}", "x".repeat(4096));
@@ -212,19 +218,21 @@ fn acpx_10_folders_besides_are_so_many_and_so_long() {
     );
 }
 
-/// A list of mistakes is as long as a client can use, and says how many it leaves out.
+/// The list of errors is cut, and the response says how many errors it omits.
 #[test]
 fn response_size_is_bounded() {
     let servers = vec!["{}"; 500].join(",");
-    let error =
-        error(&answer(AcpVersion::V1, &request(SessionMethod::New, &format!("[{servers}]"))).unwrap_err());
+    let error = error_json(
+        &validate_with_all(AcpVersion::V1, &request(SessionMethod::New, &format!("[{servers}]")))
+            .unwrap_err(),
+    );
     let (errors, omitted) = (&error["data"]["errors"], &error["data"]["omittedErrors"]);
     let total = errors.as_array().unwrap().len() as u64 + omitted.as_u64().unwrap();
     assert_eq!(errors.as_array().unwrap().len(), 200);
     let first = "Invalid mcpServers[0]: MCP server: 'args' is required";
     assert_eq!(error["message"], format!("{first} (and {} more errors)", total - 1));
     let many = vec!["{}"; 1001].join(",");
-    assert!(answer(AcpVersion::V1, &request(SessionMethod::New, &format!("[{many}]"))).is_err());
+    assert!(validate_with_all(AcpVersion::V1, &request(SessionMethod::New, &format!("[{many}]"))).is_err());
     let long = format!(r#"[{{"name":"{}"}}]"#, "x".repeat(2 << 20));
-    assert!(answer(AcpVersion::V1, &request(SessionMethod::New, &long)).is_err());
+    assert!(validate_with_all(AcpVersion::V1, &request(SessionMethod::New, &long)).is_err());
 }

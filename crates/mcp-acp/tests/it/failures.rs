@@ -1,11 +1,11 @@
-//! What the world does to a server, as it is sent (ACPX-03, ACPX-04).
+//! The errors of servers that do not start, as they are sent (ACPX-03, ACPX-04).
 
 use std::time::Duration;
 
 use mcp_host_acp::{AcpTransport, ServerStartError, ServerStartErrorKind};
 use mcp_host_model::{RpcError, Secret};
 
-fn sent(transport: AcpTransport, kind: ServerStartErrorKind) -> String {
+fn error_text(transport: AcpTransport, kind: ServerStartErrorKind) -> String {
     let secret = Secret::new("hunter2-and-more");
     let error = RpcError::from(&ServerStartError::new("files", transport, kind, &[&secret]));
     serde_json::to_string(&error).unwrap().replace(",\"", ",\n\"")
@@ -14,8 +14,8 @@ fn sent(transport: AcpTransport, kind: ServerStartErrorKind) -> String {
 #[test]
 fn acpx_03_acpx_04_failures_have_evidence() {
     let command = || "/opt/files".to_owned();
-    let http = |kind| sent(AcpTransport::Http, kind);
-    let stdio = |kind| sent(AcpTransport::Stdio, kind);
+    let http = |kind| error_text(AcpTransport::Http, kind);
+    let stdio = |kind| error_text(AcpTransport::Stdio, kind);
     let all = [
         stdio(ServerStartErrorKind::ExecutableNotFound { command: command() }),
         stdio(ServerStartErrorKind::SpawnFailed {

@@ -1,4 +1,4 @@
-//! The requests among the workspace's fixtures: the good are taken, the bad refused, and no entry gets lost.
+//! The requests of the workspace's fixtures: valid ones are accepted, invalid ones refused, and no entry is lost.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use mcp_host_acp::{
 use mcp_host_model::RawJson;
 use serde_json::Value;
 
-use crate::{all, answer};
+use crate::{all_capabilities, validate_with_all};
 
-/// The requests of a folder, with their names. What is no JSON, or no request, is not ours to read.
+/// The requests of a folder, with the names of their files. Files that are no JSON or no request are left out.
 fn requests(folder: &str) -> Vec<(String, RawJson)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(folder);
     let files = std::fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path());
@@ -31,42 +31,42 @@ fn acp_030_acp_032_fixture_requests_are_validated() {
         let invalid = requests(&format!("{name}/invalid"));
         assert!(valid.len() > 2 && invalid.len() > 5, "{} {}", valid.len(), invalid.len());
         for (file, json) in valid {
-            let got = SessionRequest::read(&json).and_then(|it| answer(version, &it));
-            assert!(got.is_ok(), "{file}: {}", got.unwrap_err());
+            let result = SessionRequest::read(&json).and_then(|it| validate_with_all(version, &it));
+            assert!(result.is_ok(), "{file}: {}", result.unwrap_err());
         }
         for (file, json) in invalid {
-            let got = SessionRequest::read(&json).and_then(|it| answer(version, &it));
-            assert!(got.is_err(), "{file}");
+            let result = SessionRequest::read(&json).and_then(|it| validate_with_all(version, &it));
+            assert!(result.is_err(), "{file}");
         }
     }
 }
 
-/// Whoever drops bad entries has each entry among the servers, or says why not.
+/// If invalid entries are dropped, each entry is among the servers or in a warning.
 #[test]
 fn acp_048_a_dropped_entry_is_reported() {
-    let (mut taken, mut dropped) = (0, 0);
+    let (mut accepted, mut dropped) = (0, 0);
     for (version, folder) in [(AcpVersion::V1, "acp-v1/invalid"), (AcpVersion::V2, "acp-v2/invalid")] {
         for (file, json) in requests(folder) {
-            let Ok(set_up) = SessionRequest::read(&json) else { continue };
-            let params: Value = serde_json::from_str(set_up.params.as_str()).unwrap();
+            let Ok(request) = SessionRequest::read(&json) else { continue };
+            let params: Value = serde_json::from_str(request.params.as_str()).unwrap();
             let entries = params["mcpServers"].as_array().map_or(0, Vec::len);
             let mut policy = Policy::default();
             policy.invalid_entries = InvalidEntryPolicy::Drop;
-            let capabilities = all();
+            let capabilities = all_capabilities();
             let mut agent = AgentProfile::new(version, &capabilities);
             agent.policy = policy;
-            match validate(&set_up, &agent) {
+            match validate(&request, &agent) {
                 Ok(it) => {
-                    let mut gone: Vec<_> = it
+                    let mut reported: Vec<_> = it
                         .warnings
                         .iter()
                         .filter(|it| it.effect == WarningEffect::Dropped)
                         .filter_map(|it| it.diagnostic.index)
                         .collect();
-                    gone.dedup();
-                    assert_eq!(it.servers.len() + gone.len(), entries, "{file}");
-                    taken += it.servers.len();
-                    dropped += gone.len();
+                    reported.dedup();
+                    assert_eq!(it.servers.len() + reported.len(), entries, "{file}");
+                    accepted += it.servers.len();
+                    dropped += reported.len();
                 }
                 Err(SessionRequestError::InvalidParams(it)) => {
                     assert!(it.errors().iter().any(|it| it.index.is_none()), "{file}: {it}");
@@ -76,5 +76,5 @@ fn acp_048_a_dropped_entry_is_reported() {
             }
         }
     }
-    assert!(taken > 0 && dropped > 20, "{taken} {dropped}");
+    assert!(accepted > 0 && dropped > 20, "{accepted} {dropped}");
 }

@@ -1,4 +1,4 @@
-//! Requests as clients send them, held against agents as they declare themselves.
+//! Tests of the validation of session requests.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
@@ -29,8 +29,8 @@ pub(crate) fn request(method: SessionMethod, servers: &str) -> SessionRequest {
     SessionRequest::new(method, params)
 }
 
-/// Everything that there is.
-pub(crate) fn all() -> Capabilities {
+/// All capabilities, with one custom transport.
+pub(crate) fn all_capabilities() -> Capabilities {
     let custom = vec!["_pigeon".to_owned()];
     let mut capabilities = Capabilities::STDIO;
     capabilities.http = true;
@@ -40,15 +40,15 @@ pub(crate) fn all() -> Capabilities {
     capabilities
 }
 
-/// What a strict agent that has declared everything answers.
-pub(crate) fn answer(
+/// Validates as a strict agent that has declared all capabilities.
+pub(crate) fn validate_with_all(
     version: AcpVersion,
-    set_up: &SessionRequest,
+    request: &SessionRequest,
 ) -> Result<ValidatedRequest, SessionRequestError> {
-    validate(set_up, &AgentProfile::new(version, &all()))
+    validate(request, &AgentProfile::new(version, &all_capabilities()))
 }
 
-/// The `error` of a refusal.
-pub(crate) fn error(refusal: &SessionRequestError) -> Value {
+/// The JSON of a request error.
+pub(crate) fn error_json(refusal: &SessionRequestError) -> Value {
     serde_json::to_value(refusal).unwrap()
 }

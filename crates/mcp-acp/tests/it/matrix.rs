@@ -1,11 +1,11 @@
-//! Capability × transport × version × method: who may ask for what (ACP-033).
+//! A table of accepted and refused transports by version, declared capabilities and method (ACP-033).
 
-use crate::{error, raw, request};
+use crate::{error_json, raw, request};
 use mcp_host_acp::{
     AcpVersion, AgentProfile, Capabilities, ServerSetEffect, SessionMethod, SessionRequestError, validate,
 };
 
-/// One good entry of each transport, typed so that both versions take it.
+/// A valid entry of each transport, with the `type` that both versions accept.
 const ENTRIES: &[(&str, &str)] = &[
     ("stdio", r#"{"type":"stdio","name":"a","command":"/a","args":[],"env":[]}"#),
     ("http", r#"{"type":"http","name":"a","url":"https://a.example","headers":[]}"#),
@@ -15,28 +15,29 @@ const ENTRIES: &[(&str, &str)] = &[
     ("websocket", r#"{"type":"websocket","name":"a","command":"/a","args":[],"env":[]}"#),
 ];
 
-/// What an agent that declares this answers to each transport: `+`, or the sentence of its refusal.
+/// Checks that an agent with these capabilities accepts these transports, and refuses the others with the right
+/// message.
 #[track_caller]
 fn check(version: AcpVersion, declared: &str, accepted: &str) {
     let capabilities = Capabilities::read(version, &raw(declared));
     for &method in SessionMethod::ALL {
         for (transport, entry) in ENTRIES {
             let row = format!("{declared} {version:?} {} {transport}", method.as_str());
-            let got =
+            let result =
                 validate(&request(method, &format!("[{entry}]")), &AgentProfile::new(version, &capabilities));
             if version == AcpVersion::V2 && method == SessionMethod::Load {
-                assert!(matches!(got, Err(SessionRequestError::MethodNotFound { .. })), "{row}");
+                assert!(matches!(result, Err(SessionRequestError::MethodNotFound { .. })), "{row}");
                 continue;
             }
             if accepted.split(' ').any(|it| it == *transport) {
-                let got = got.unwrap_or_else(|it| panic!("{row}: {it}"));
-                let servers: Vec<_> = got.servers.iter().map(|it| it.transport().to_string()).collect();
-                assert_eq!((servers, got.warnings), (vec![(*transport).to_owned()], Vec::new()), "{row}");
+                let result = result.unwrap_or_else(|it| panic!("{row}: {it}"));
+                let servers: Vec<_> = result.servers.iter().map(|it| it.transport().to_string()).collect();
+                assert_eq!((servers, result.warnings), (vec![(*transport).to_owned()], Vec::new()), "{row}");
                 continue;
             }
-            let refusal = got.expect_err(&row);
-            let data = &error(&refusal)["data"];
-            assert_eq!(refusal.to_string(), sentence(version, transport), "{row}");
+            let refusal = result.expect_err(&row);
+            let data = &error_json(&refusal)["data"];
+            assert_eq!(refusal.to_string(), refusal_message(version, transport), "{row}");
             assert_eq!(data["errors"].as_array().map(Vec::len), Some(1), "{row}");
             assert_eq!(data["errors"][0]["pointer"], "/params/mcpServers/0/type", "{row}");
             assert_eq!(data["requestedTransport"], *transport, "{row}");
@@ -45,7 +46,8 @@ fn check(version: AcpVersion, declared: &str, accepted: &str) {
     }
 }
 
-fn sentence(version: AcpVersion, transport: &str) -> &'static str {
+/// The message of the error for this transport, if it was not declared.
+fn refusal_message(version: AcpVersion, transport: &str) -> &'static str {
     match (version, transport) {
         (AcpVersion::V1, "http") => {
             "HTTP transport not supported: agent did not declare mcpCapabilities.http"
@@ -76,7 +78,7 @@ fn sentence(version: AcpVersion, transport: &str) -> &'static str {
 }
 
 #[test]
-fn acp_001_acp_015_acp_016_acp_033_acp_039_each_declaration_of_version_1() {
+fn acp_001_acp_015_acp_016_acp_033_acp_039_version_1_accepts_declared_transports() {
     let check = |declared, accepted| check(AcpVersion::V1, declared, accepted);
     check("{}", "stdio");
     check(r#"{"http":true}"#, "stdio http");
@@ -90,7 +92,7 @@ fn acp_001_acp_015_acp_016_acp_033_acp_039_each_declaration_of_version_1() {
 }
 
 #[test]
-fn acp_033_acpx_11_each_declaration_of_version_2() {
+fn acp_033_acpx_11_version_2_accepts_declared_transports() {
     let check = |declared, accepted| check(AcpVersion::V2, declared, accepted);
     check("{}", "");
     check(r#"{"stdio":{}}"#, "stdio");
@@ -111,6 +113,9 @@ fn acpx_10_later_requests_replace_the_servers() {
         (SessionMethod::Resume, ServerSetEffect::Replacement),
         (SessionMethod::Fork, ServerSetEffect::Initial),
     ] {
-        assert_eq!(crate::answer(AcpVersion::V1, &request(method, "[]")).unwrap().server_set_effect, effect);
+        assert_eq!(
+            crate::validate_with_all(AcpVersion::V1, &request(method, "[]")).unwrap().server_set_effect,
+            effect
+        );
     }
 }

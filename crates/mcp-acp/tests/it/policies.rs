@@ -1,4 +1,4 @@
-//! What an agent may let pass, and that it is never silent about it.
+//! Policies: deviations that an agent accepts are reported as warnings.
 
 use mcp_host_acp::{
     AcpVersion, AgentProfile, Capabilities, FolderStatus, InvalidEntryPolicy, Leniency, Policy,
@@ -7,15 +7,15 @@ use mcp_host_acp::{
 
 use crate::{raw, request};
 
-/// The names that are taken, and what is reported; or why not.
-fn told(set_up: &SessionRequest, policy: Policy) -> String {
+/// The names of the accepted servers and the pointers of the warnings, or the message of the error.
+fn outcome(request: &SessionRequest, policy: Policy) -> String {
     let mut capabilities = Capabilities::STDIO;
     capabilities.http = true;
     let mut agent = AgentProfile::new(AcpVersion::V1, &capabilities);
     agent.policy = policy;
-    match validate(set_up, &agent) {
+    match validate(request, &agent) {
         Ok(it) => {
-            let reports = it.warnings.iter().map(|it| {
+            let warnings = it.warnings.iter().map(|it| {
                 let effect = match it.effect {
                     WarningEffect::Noted => "noted",
                     WarningEffect::Dropped => "dropped",
@@ -23,7 +23,7 @@ fn told(set_up: &SessionRequest, policy: Policy) -> String {
                 };
                 format!("{effect} {}", it.diagnostic.pointer)
             });
-            format!("{:?} {:?}", it.server_names().collect::<Vec<_>>(), reports.collect::<Vec<_>>())
+            format!("{:?} {:?}", it.server_names().collect::<Vec<_>>(), warnings.collect::<Vec<_>>())
                 .replace('"', "")
         }
         Err(refusal) => refusal.to_string(),
@@ -32,15 +32,15 @@ fn told(set_up: &SessionRequest, policy: Policy) -> String {
 
 const STRICT: fn() -> Policy = Policy::default;
 
-fn degrade() -> Policy {
+fn drop_invalid() -> Policy {
     let mut policy = Policy::default();
     policy.invalid_entries = InvalidEntryPolicy::Drop;
     policy
 }
 
 #[track_caller]
-fn check(servers: &str, policy: Policy, want: &str) {
-    assert_eq!(told(&request(SessionMethod::New, servers), policy), want, "{servers}");
+fn check(servers: &str, policy: Policy, expected: &str) {
+    assert_eq!(outcome(&request(SessionMethod::New, servers), policy), expected, "{servers}");
 }
 
 #[test]
@@ -53,14 +53,14 @@ fn acp_048_invalid_entry_fails_the_request_or_is_dropped() {
     check(mixed, STRICT(), "SSE transport not supported: agent did not declare mcpCapabilities.sse");
     check(
         mixed,
-        degrade(),
+        drop_invalid(),
         "[b, d] [dropped /params/mcpServers/0/type, dropped /params/mcpServers/2/command, \
          dropped /params/mcpServers/4/name]",
     );
     let twice = r#"[{"name":"a","name":"b","command":"/b","args":[],"env":[]}]"#;
-    check(twice, degrade(), "[] [dropped /params/mcpServers/0/name]");
-    check("{}", degrade(), "'mcpServers' must be a list, not a mapping");
-    check(r#""SECRET""#, degrade(), "'mcpServers' must be a list, not text");
+    check(twice, drop_invalid(), "[] [dropped /params/mcpServers/0/name]");
+    check("{}", drop_invalid(), "'mcpServers' must be a list, not a mapping");
+    check(r#""SECRET""#, drop_invalid(), "'mcpServers' must be a list, not text");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn acp_022_x_05_acpx_09_tolerated_deviations_are_reported() {
 }
 
 #[test]
-fn client_requests_timeouts_in_the_metadata_of_a_server() {
+fn timeouts_are_read_from_the_metadata_of_a_server() {
     let servers = r#"[
         {"name":"a","command":"/a","args":[],"env":[],"_meta":{"mcpTimeouts":{"startupMs":120000}}},
         {"name":"b","command":"/b","args":[],"env":[],"_meta":{"mcpTimeouts":{"requestMs":-1,"startupMs":5}}}]"#;
@@ -110,17 +110,17 @@ fn client_requests_timeouts_in_the_metadata_of_a_server() {
 
 #[test]
 fn acpx_10_missing_server_list_depends_on_the_policy() {
-    let set_up = SessionRequest::new(SessionMethod::New, raw(r#"{"cwd":"/desk"}"#));
-    assert_eq!(told(&set_up, Policy::default()), "'mcpServers' is required");
+    let request = SessionRequest::new(SessionMethod::New, raw(r#"{"cwd":"/desk"}"#));
+    assert_eq!(outcome(&request, Policy::default()), "'mcpServers' is required");
     let mut lenient = Policy::default();
     lenient.missing_servers = Tolerance::Warn;
-    assert_eq!(told(&set_up, lenient), "[] [noted /params/mcpServers]");
+    assert_eq!(outcome(&request, lenient), "[] [noted /params/mcpServers]");
 }
 
 #[test]
 fn acpx_02_caller_checks_that_the_folder_exists() {
     let params = r#"{"cwd":"/gone","additionalDirectories":["/file","/secret","/ok"],"mcpServers":[]}"#;
-    let set_up = SessionRequest::new(SessionMethod::New, raw(params));
+    let request = SessionRequest::new(SessionMethod::New, raw(params));
     let folder = |path: &str| match path {
         "/gone" => FolderStatus::Missing,
         "/file" => FolderStatus::NotAFolder,
@@ -130,7 +130,7 @@ fn acpx_02_caller_checks_that_the_folder_exists() {
     let capabilities = Capabilities::STDIO;
     let mut agent = AgentProfile::new(AcpVersion::V1, &capabilities);
     agent.check_folder = &folder;
-    let Err(SessionRequestError::InvalidParams(refusal)) = validate(&set_up, &agent) else { panic!() };
+    let Err(SessionRequestError::InvalidParams(refusal)) = validate(&request, &agent) else { panic!() };
     let messages: Vec<_> = refusal.errors().iter().map(|error| error.message.as_str()).collect();
     assert_eq!(
         messages,

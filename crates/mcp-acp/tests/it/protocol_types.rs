@@ -1,7 +1,6 @@
-//! Our verdicts against those of the protocol's own types, as they were recorded. Reads what `MCP_HOST_ORACLES` names.
+//! Our verdicts compared with the recorded verdicts of the protocol's own types. Reads the folder `MCP_HOST_ORACLES`.
 //!
-//! Where we answer otherwise on purpose, the case stands here under its reason, and the test fails when it need not
-//! stand there any more.
+//! Intended differences are listed with their reasons. A listed difference that no longer exists fails the test.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -10,11 +9,12 @@ use std::path::PathBuf;
 use mcp_host_acp::{AcpVersion, SessionMethod, SessionRequest};
 use serde_json::{Value, json};
 
-use crate::{answer, raw};
+use crate::{raw, validate_with_all};
 
+/// Pairs of a reason and the labels of the cases that differ for it.
 type Reasons<'a> = &'a [(&'a str, &'a [&'a str])];
 
-/// Entries that the schema crate of version 1 judges otherwise.
+/// Entries about which the schema crate of version 1 decides differently.
 const ENTRIES_V1: Reasons<'_> = &[
     (
         "ACPX-01, ACP-040: what is empty starts nothing and leads nowhere; the crate looks at types only",
@@ -25,7 +25,7 @@ const ENTRIES_V1: Reasons<'_> = &[
     ("ACP-006: null is no type; the crate tries every variant until one fits", &["type null"]),
 ];
 
-/// Entries that the schema crate of version 2 judges otherwise.
+/// Entries about which the schema crate of version 2 decides differently.
 const ENTRIES_V2: Reasons<'_> = &[
     (
         "ACPX-11: a type that does not begin with `_` is unknown; the crate keeps it, and leaves the refusal to the \
@@ -36,8 +36,8 @@ const ENTRIES_V2: Reasons<'_> = &[
     ("ACP-025: a line break would add a header", &["http header CRLF value"]),
 ];
 
-/// The recorded answers; says so where there are none.
-fn recorded(test: &str) -> Option<Value> {
+/// The recorded verdicts. Without them, prints that the test is skipped.
+fn read_recorded(test: &str) -> Option<Value> {
     let Some(folder) = std::env::var_os("MCP_HOST_ORACLES").map(PathBuf::from) else {
         let line = format!("{test}: skipped, for MCP_HOST_ORACLES is not set\n");
         std::io::stderr().write_all(line.as_bytes()).unwrap();
@@ -47,10 +47,10 @@ fn recorded(test: &str) -> Option<Value> {
 }
 
 fn accepts(version: AcpVersion, params: &Value) -> bool {
-    answer(version, &SessionRequest::new(SessionMethod::New, raw(&params.to_string()))).is_ok()
+    validate_with_all(version, &SessionRequest::new(SessionMethod::New, raw(&params.to_string()))).is_ok()
 }
 
-/// The verdicts are the same but for the listed cases, and each of those is needed.
+/// Checks that exactly the listed cases differ. A case is its label, their verdict and ours.
 #[track_caller]
 fn compare(cases: &[(&str, bool, bool)], reasons: Reasons<'_>) {
     let listed: BTreeMap<_, _> =
@@ -65,7 +65,7 @@ fn compare(cases: &[(&str, bool, bool)], reasons: Reasons<'_>) {
 #[test]
 fn acpx_09_acpx_11_protocol_types_take_the_same_entries() {
     let name = "acpx_09_acpx_11_protocol_types_take_the_same_entries";
-    let Some(recorded) = recorded(name) else { return };
+    let Some(recorded) = read_recorded(name) else { return };
     let probes = recorded["probes"].as_array().unwrap();
     assert!(!probes.is_empty());
     for (version, key, reasons) in
@@ -88,7 +88,7 @@ fn acpx_09_acpx_11_protocol_types_take_the_same_entries() {
 
 #[test]
 fn acpx_10_protocol_types_take_the_same_requests() {
-    let Some(recorded) = recorded("acpx_10_protocol_types_take_the_same_requests") else { return };
+    let Some(recorded) = read_recorded("acpx_10_protocol_types_take_the_same_requests") else { return };
     let requests = recorded["requests"].as_array().unwrap();
     assert!(!requests.is_empty());
     for (version, key) in [(AcpVersion::V1, "v1"), (AcpVersion::V2, "v2")] {
@@ -100,7 +100,7 @@ fn acpx_10_protocol_types_take_the_same_requests() {
     }
 }
 
-/// Requests found in the world that version 1 of the schema crate judges otherwise.
+/// Recorded requests about which the schema crate of version 1 decides differently.
 const FOUND_V1: Reasons<'_> = &[
     (
         "ACP-022: the command is no absolute path; the crate looks at types only",
@@ -121,7 +121,7 @@ const FOUND_V2: Reasons<'_> = &[];
 #[test]
 fn acp_048_protocol_types_take_the_same_recorded_requests() {
     let name = "acp_048_protocol_types_take_the_same_recorded_requests";
-    let Some(recorded) = recorded(name) else { return };
+    let Some(recorded) = read_recorded(name) else { return };
     let Some(corpus) = std::env::var_os("MCP_HOST_CORPUS").map(PathBuf::from) else {
         let line = format!("{name}: skipped, for MCP_HOST_CORPUS is not set\n");
         return std::io::stderr().write_all(line.as_bytes()).unwrap();
@@ -133,7 +133,7 @@ fn acp_048_protocol_types_take_the_same_recorded_requests() {
         for it in recorded["files"].as_array().unwrap().iter().filter(|it| it[key].is_object()) {
             let file = it["file"].as_str().unwrap();
             let request = raw(&std::fs::read_to_string(corpus.join(file)).unwrap());
-            let ours = SessionRequest::read(&request).and_then(|it| answer(version, &it));
+            let ours = SessionRequest::read(&request).and_then(|it| validate_with_all(version, &it));
             cases.push((file, it[key]["ok"] == true, ours.is_ok()));
         }
         assert!(cases.len() > 10);

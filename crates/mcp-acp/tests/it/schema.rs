@@ -1,4 +1,4 @@
-//! What the official types of the schema say, and what becomes of it here and back (feature `schema`).
+//! Conversions between our types and the official ones of the schema, in both directions (feature `schema`).
 
 use agent_client_protocol_schema::{v1, v2};
 use mcp_host_acp::{
@@ -8,7 +8,7 @@ use mcp_host_acp::{
 use mcp_host_model::{RawJson, RpcError};
 use serde_json::{Value, json};
 
-fn all() -> Capabilities {
+fn all_capabilities() -> Capabilities {
     let mut capabilities = Capabilities::STDIO;
     capabilities.http = true;
     capabilities.sse = true;
@@ -18,11 +18,11 @@ fn all() -> Capabilities {
 }
 
 fn validated(version: AcpVersion, method: SessionMethod, params: &Value) -> ValidatedRequest {
-    let set_up = SessionRequest::new(method, RawJson::from_value(params).unwrap());
-    validate(&set_up, &AgentProfile::new(version, &all())).unwrap()
+    let request = SessionRequest::new(method, RawJson::from_value(params).unwrap());
+    validate(&request, &AgentProfile::new(version, &all_capabilities())).unwrap()
 }
 
-/// The entries of version 1 with everything in them that the schema has a place for.
+/// Entries of version 1 with every member that the schema has.
 fn entries() -> Value {
     json!([
         {"name": "files", "command": "/opt/files", "args": ["--all"], "env": [{"name": "KEY", "value": "v"}],
@@ -37,9 +37,9 @@ fn entries() -> Value {
 fn acp_004_acp_005_acp_006_acpx_12_version_1_server_round_trips() {
     let params = json!({"cwd": "/desk", "mcpServers": entries()});
     let validated = validated(AcpVersion::V1, SessionMethod::New, &params);
-    let theirs: Vec<v1::McpServer> = validated.servers.iter().map(|it| it.try_into().unwrap()).collect();
-    assert_eq!(serde_json::to_value(&theirs).unwrap(), entries());
-    let typed = v1::NewSessionRequest::new("/desk").mcp_servers(theirs);
+    let official: Vec<v1::McpServer> = validated.servers.iter().map(|it| it.try_into().unwrap()).collect();
+    assert_eq!(serde_json::to_value(&official).unwrap(), entries());
+    let typed = v1::NewSessionRequest::new("/desk").mcp_servers(official);
     assert_eq!(SessionRequest::from(&typed).params.read::<Value>().unwrap(), params);
 }
 
@@ -53,9 +53,9 @@ fn acpx_11_version_2_server_round_trips_with_extensions() {
     ]);
     let params = json!({"cwd": "/desk", "mcpServers": entries});
     let validated = validated(AcpVersion::V2, SessionMethod::New, &params);
-    let theirs: Vec<v2::McpServer> = validated.servers.iter().map(|it| it.try_into().unwrap()).collect();
-    assert_eq!(serde_json::to_value(&theirs).unwrap(), entries);
-    let typed = v2::NewSessionRequest::new("/desk").mcp_servers(theirs);
+    let official: Vec<v2::McpServer> = validated.servers.iter().map(|it| it.try_into().unwrap()).collect();
+    assert_eq!(serde_json::to_value(&official).unwrap(), entries);
+    let typed = v2::NewSessionRequest::new("/desk").mcp_servers(official);
     assert_eq!(SessionRequest::from(&typed).params.read::<Value>().unwrap(), params);
 }
 
@@ -85,19 +85,19 @@ fn acp_015_capabilities_round_trip() {
         ours.http = bit(1);
         ours.sse = bit(2);
         ours.acp = bit(3);
-        let theirs = v1::McpCapabilities::from(&ours);
-        assert_eq!((theirs.http, theirs.sse, theirs.acp), (bit(1), bit(2), bit(3)));
-        assert_eq!(Capabilities::from(&theirs), {
+        let official = v1::McpCapabilities::from(&ours);
+        assert_eq!((official.http, official.sse, official.acp), (bit(1), bit(2), bit(3)));
+        assert_eq!(Capabilities::from(&official), {
             let mut capabilities = ours.clone();
             capabilities.stdio = true;
             capabilities
         });
-        let theirs = v2::McpCapabilities::from(&ours);
+        let official = v2::McpCapabilities::from(&ours);
         assert_eq!(
-            (theirs.stdio.is_some(), theirs.http.is_some(), theirs.acp.is_some()),
+            (official.stdio.is_some(), official.http.is_some(), official.acp.is_some()),
             (bit(0), bit(1), bit(3))
         );
-        assert_eq!(Capabilities::from(&theirs), {
+        assert_eq!(Capabilities::from(&official), {
             let mut capabilities = ours;
             capabilities.sse = false;
             capabilities
@@ -108,10 +108,10 @@ fn acp_015_capabilities_round_trip() {
 #[test]
 fn acpx_10_typed_requests_equal_raw_ones() {
     #[track_caller]
-    fn check(set_up: &SessionRequest, method: SessionMethod, more: &Value) {
-        let mut want = json!({"cwd": "/desk"});
-        want.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        assert_eq!((set_up.method, set_up.params.read::<Value>().unwrap()), (method, want));
+    fn check(request: &SessionRequest, method: SessionMethod, more: &Value) {
+        let mut expected = json!({"cwd": "/desk"});
+        expected.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        assert_eq!((request.method, request.params.read::<Value>().unwrap()), (method, expected));
     }
     let session = json!({"sessionId": "s"});
     let listed = json!({"sessionId": "s", "mcpServers": []});
@@ -126,9 +126,9 @@ fn acpx_10_typed_requests_equal_raw_ones() {
 
 #[test]
 fn acpx_03_errors_are_equal_in_all_types() {
-    let set_up =
+    let request =
         SessionRequest::new(SessionMethod::New, RawJson::from_value(&json!({"mcpServers": []})).unwrap());
-    let refusal = validate(&set_up, &AgentProfile::new(AcpVersion::V1, &all())).unwrap_err();
+    let refusal = validate(&request, &AgentProfile::new(AcpVersion::V1, &all_capabilities())).unwrap_err();
     let SessionRequestError::InvalidParams(invalid) = &refusal else { panic!() };
     let kind = ServerStartErrorKind::ExecutableNotFound { command: "/a".to_owned() };
     let failure = ServerStartError::new("a", AcpTransport::Stdio, kind, &[]);
@@ -140,7 +140,7 @@ fn acpx_03_errors_are_equal_in_all_types() {
     check((&refusal).into(), (&refusal).into(), (&refusal).into());
     check(invalid.into(), invalid.into(), invalid.into());
     check((&failure).into(), (&failure).into(), (&failure).into());
-    // Without data there is none.
+    // An error without data stays without data.
     let bare = SessionRequestError::NotARequest;
     check((&bare).into(), (&bare).into(), (&bare).into());
 }
