@@ -47,7 +47,7 @@
 //!
 //! Ids such as `SK-17` name rules, the promised behaviour; `docs/rules.md` in the repository lists them.
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// An open type states the reason for it.
+// A type that is exhaustive states the reason.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod dial;

@@ -20,11 +20,11 @@ pub struct Disconnect {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DisconnectReason {
-    /// It was closed by us.
+    /// This side closed the connection.
     Stopped,
-    /// The server closed it, or its process exited.
+    /// The server closed the connection, or its process exited.
     PeerClosed,
-    /// It was never established.
+    /// The connection was never established.
     NotStarted(StartError),
     /// The server did not read for this long.
     Stalled(std::time::Duration),
@@ -51,9 +51,9 @@ pub enum StartError {
     NotExecutable(String),
     /// The working directory does not exist.
     NoDirectory(String),
-    /// A system error.
+    /// Another error of the operating system.
     System(String),
-    /// The configuration cannot be used: an encoding label, a header.
+    /// A value of the configuration is invalid, such as an encoding or a header.
     Invalid(String),
     /// The server could not be reached, or refused the connection.
     Refused(RequestError),
@@ -65,11 +65,12 @@ impl Disconnect {
         Disconnect { reason, evidence: Evidence::default() }
     }
 
-    /// The known failure that the evidence shows, if any. A connection that we closed has none.
+    /// The sign of a known failure in the evidence, if any. A connection that this side closed has none.
     pub(crate) fn sign(&self) -> Option<StderrSign> {
         if self.is_unexpected() { stderr_sign::find_sign(&self.evidence) } else { None }
     }
 
+    /// Whether a running connection ended without a request by this side.
     fn is_unexpected(&self) -> bool {
         match &self.reason {
             DisconnectReason::PeerClosed | DisconnectReason::Stalled(_) | DisconnectReason::Broken(_) => true,
@@ -112,9 +113,10 @@ impl fmt::Display for StartError {
             StartError::NoInterpreter { script, interpreter } => {
                 let name = interpreter.trim_end();
                 let place = if name.contains('/') { "does not exist" } else { "is not on its PATH" };
-                match name == interpreter {
-                    true => write!(f, "the interpreter {name} of the script {script} {place}"),
-                    false => write!(f, "the first line of the script {script} ends with a carriage return"),
+                if name == interpreter {
+                    write!(f, "the interpreter {name} of the script {script} {place}")
+                } else {
+                    write!(f, "the first line of the script {script} ends with a carriage return")
                 }
             }
             StartError::IsDirectory(path) => write!(f, "{path} is a directory, not a program"),

@@ -14,7 +14,7 @@ pub struct Evidence {
     pub close: Option<CloseStatus>,
     /// The last lines of its standard error, oldest first.
     pub stderr: Vec<String>,
-    /// The number of bytes that were not protocol.
+    /// The number of received bytes that were not JSON-RPC.
     pub noise_bytes: u64,
     /// The first of those bytes, as text.
     pub noise_sample: Option<String>,

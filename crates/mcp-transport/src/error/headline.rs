@@ -1,9 +1,10 @@
-//! The line of a server's standard error that names its failure.
+//! Finds the line of a server's standard error that names its failure.
 //!
-//! Pure. A traceback has many lines, and the one with the exception is its last or its first.
+//! Pure. A traceback has many lines; its exception is in the first or the last one.
 
-/// The exception or panic in the last lines of standard error. `None` if there is none, or only one line.
-pub(crate) fn headline(stderr: &[String]) -> Option<String> {
+/// Finds the exception or panic in the last lines of standard error. `None` if there is none, or if there is only one
+/// line, which is shown anyway.
+pub(crate) fn find_headline(stderr: &[String]) -> Option<String> {
     if stderr.len() < 2 {
         return None;
     }
@@ -22,7 +23,8 @@ pub(crate) fn headline(stderr: &[String]) -> Option<String> {
     }
 }
 
-/// Whether a line begins with the name of an exception: `ValueError: no`, `Error [ERR_X]: no`, `requests.Timeout`.
+/// Whether a line begins with the name of an exception that `is_name` accepts: `ValueError: no`, `Error [ERR_X]: no`,
+/// `requests.Timeout`.
 fn is_exception(line: &str, is_name: impl Fn(&str) -> bool) -> bool {
     let line = line.trim_start().trim_start_matches("Uncaught ");
     let name = line.split_once(": ").map_or(line.trim_end(), |(name, _)| name);
@@ -53,7 +55,7 @@ mod tests {
     #[track_caller]
     fn check(stderr: &str, want: Option<&str>) {
         let lines: Vec<String> = stderr.lines().map(str::to_owned).collect();
-        assert_eq!(headline(&lines).as_deref(), want);
+        assert_eq!(find_headline(&lines).as_deref(), want);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What to try after an error.
+//! Help texts of errors: what the user can try.
 
 use mcp_host_model::{ProtocolVersion, RpcError, code};
 
@@ -11,7 +11,7 @@ use crate::error::request_error::{
 use crate::error::{CallError, ConnectError, stderr_sign};
 
 impl ConnectError {
-    /// What to try.
+    /// What the user can try.
     pub fn help(&self) -> Option<String> {
         let help = match self {
             ConnectError::Disconnected(disconnect) => disconnect_help(disconnect),
@@ -52,12 +52,12 @@ impl ConnectError {
 }
 
 impl CallError {
-    /// What to try, if there is something to try.
+    /// What the user can try; `None` if the message says it already or there is nothing to try.
     pub fn help(&self) -> Option<String> {
         let help = match self {
-            CallError::Rpc(error) => return error_help(error),
+            CallError::Rpc(error) => return rpc_error_help(error),
             CallError::Refused(error) => {
-                if let Some(help) = error.rpc_error().and_then(error_help) {
+                if let Some(help) = error.rpc_error().and_then(rpc_error_help) {
                     return Some(help);
                 }
                 refusal_help(error)
@@ -96,7 +96,7 @@ impl CallError {
 }
 
 impl StartError {
-    /// What to try.
+    /// What the user can try.
     pub fn help(&self) -> &'static str {
         match self {
             StartError::CommandNotFound => {
@@ -224,7 +224,7 @@ const INVALID_RESPONSE_HELP: &str =
     "check that this is an MCP server, and a current version of it; otherwise it is a bug of the server";
 
 /// Help for a server's error, by its code.
-fn error_help(error: &RpcError) -> Option<String> {
+fn rpc_error_help(error: &RpcError) -> Option<String> {
     match error.code {
         code::METHOD_NOT_FOUND => Some(
             "the server does not know this method: see the capabilities that it declares, or update it"
@@ -261,6 +261,7 @@ struct RequiredCapabilities {
 }
 
 impl RequiredCapabilities {
+    /// The names, shortened for a message because they come from the server.
     fn names(&self) -> String {
         let short = self.required.keys().take(8).map(|it| it.chars().take(40).collect::<String>());
         short.collect::<Vec<_>>().join(", ")

@@ -1,6 +1,6 @@
 //! Errors of connecting and of calls.
 //!
-//! An error contains what happened and the evidence. It does not name the server; its holder knows that.
+//! An error contains what happened and the evidence. It does not contain the name of the server, which the caller adds.
 
 pub(crate) mod disconnect;
 pub(crate) mod evidence;
@@ -74,7 +74,7 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// The error for a connection that ended before its handshake was done. A refusal describes it best.
+    /// The error for a connection that ended before its handshake was done.
     pub(crate) fn from_disconnect(disconnect: Arc<Disconnect>) -> ConnectError {
         if let DisconnectReason::NotStarted(StartError::Refused(error)) = &disconnect.reason {
             return ConnectError::Refused(error.clone());
@@ -82,8 +82,7 @@ impl ConnectError {
         ConnectError::Disconnected(disconnect)
     }
 
-    /// The same after another transport to the server was refused; both refusals are in the message. If the server was
-    /// reached in the end, only that counts.
+    /// This error, with an earlier refusal of another transport added if this is a refusal too.
     pub(crate) fn after_refusal(self, first_refusal: Option<RequestError>) -> ConnectError {
         match (self, first_refusal) {
             (ConnectError::Refused(sse), Some(http)) => {
@@ -113,7 +112,7 @@ impl ConnectError {
     }
 }
 
-/// The evidence about a server that did not complete its handshake; a known failure comes first.
+/// The evidence about a server that did not complete its handshake, as the end of a message. A known failure is first.
 fn evidence_text(disconnect: &Disconnect) -> String {
     match disconnect.evidence.summary() {
         Some(summary) => format!(": {summary}{}", disconnect.evidence),
@@ -131,7 +130,7 @@ pub enum CallError {
     /// The connection had ended before the call was sent, so the call did not run.
     #[error("{UNAVAILABLE}{0}")]
     NotSent(Arc<Disconnect>),
-    /// A deadline passed; the server was notified.
+    /// A deadline passed. The request was cancelled at the server.
     #[error("{}", expiry_text(.0))]
     TimedOut(Expiry),
     /// The server responded with an error.
@@ -164,7 +163,7 @@ pub enum CallError {
     /// The request is invalid.
     #[error("{0}")]
     InvalidParams(String),
-    /// The server requires input and does not get it: which input, and why not.
+    /// The server requires input that could not be provided. The text says which input, and why.
     #[error("{0}")]
     InputRequired(String),
     /// The task of the call was cancelled, with the server's status message.
@@ -193,8 +192,8 @@ impl CallError {
         if let CallError::Closed(_) | CallError::NotSent(_) = self { CallError::UNAVAILABLE } else { "" }
     }
 
-    /// Whether the server may be down: it could not be connected to, closed the connection without a response, or lost
-    /// the session and opens no other.
+    /// Whether the server may be down: it could not be connected to, it closed the connection without a response, or it
+    /// lost the session and reopening failed.
     pub fn suggests_outage(&self) -> bool {
         match self {
             CallError::Unreachable(_) | CallError::Reopen(_) => true,
@@ -239,7 +238,7 @@ impl CallError {
     }
 }
 
-/// Which deadline passed.
+/// The deadline that passed, with its time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expiry {
@@ -264,16 +263,16 @@ mod tests {
     use crate::error::net_failure::{NetFailure, TlsFailure};
     use crate::error::request_error::ErrorResponse;
 
-    fn fault(status: Option<u16>) -> RequestError {
+    fn request_error(status: Option<u16>) -> RequestError {
         status.map_or(RequestError::new("no"), |status| ErrorResponse::new(status).into())
     }
 
-    fn ended(reason: DisconnectReason) -> Arc<Disconnect> {
+    fn disconnect(reason: DisconnectReason) -> Arc<Disconnect> {
         Arc::new(Disconnect::new(reason))
     }
 
     /// One error of each kind, and several for kinds with several messages.
-    fn connecting() -> Vec<ConnectError> {
+    fn connect_errors() -> Vec<ConnectError> {
         let after = Duration::from_secs(1);
         let starts = [
             StartError::CommandNotFound,
@@ -294,11 +293,11 @@ mod tests {
         let mut res = vec![
             ConnectError::Unsupported(TransportKind::Http),
             ConnectError::Invalid("no".to_owned()),
-            ConnectError::TimedOut { after, disconnect: ended(DisconnectReason::Stopped) },
-            ConnectError::Silent { after, disconnect: ended(DisconnectReason::Stopped) },
+            ConnectError::TimedOut { after, disconnect: disconnect(DisconnectReason::Stopped) },
+            ConnectError::Silent { after, disconnect: disconnect(DisconnectReason::Stopped) },
             ConnectError::Rejected {
                 error: RpcError::new(-1, "no"),
-                disconnect: ended(DisconnectReason::Stopped),
+                disconnect: disconnect(DisconnectReason::Stopped),
             },
             ConnectError::UnsupportedVersion { offered: "1".to_owned() },
             ConnectError::InvalidResponse("no".to_owned()),
@@ -307,24 +306,24 @@ mod tests {
                 failure: NetFailure::Proxy("the proxy y:1 refused the tunnel".to_owned()),
             }),
         ];
-        res.extend(statuses.map(|it| ConnectError::Refused(fault(it))));
+        res.extend(statuses.map(|it| ConnectError::Refused(request_error(it))));
         let ends = starts.into_iter().map(DisconnectReason::NotStarted).chain(reasons);
-        res.extend(ends.map(|it| ConnectError::Disconnected(ended(it))));
+        res.extend(ends.map(|it| ConnectError::Disconnected(disconnect(it))));
         res
     }
 
-    fn calling() -> Vec<CallError> {
+    fn call_errors() -> Vec<CallError> {
         let expiries = [Expiry::Absolute(Duration::ZERO), Expiry::Idle(Duration::ZERO)];
         let mut res = vec![
-            CallError::Closed(ended(DisconnectReason::PeerClosed)),
-            CallError::NotSent(ended(DisconnectReason::PeerClosed)),
+            CallError::Closed(disconnect(DisconnectReason::PeerClosed)),
+            CallError::NotSent(disconnect(DisconnectReason::PeerClosed)),
             CallError::Rpc(RpcError::new(code::METHOD_NOT_FOUND, "no")),
             CallError::InvalidResponse("no".to_owned()),
             CallError::NotUtf8 { byte: 1 },
-            CallError::OutcomeUnknown(fault(None)),
-            CallError::ResponseLost(fault(None)),
-            CallError::ResponseLost(fault(Some(503))),
-            CallError::Refused(fault(Some(401))),
+            CallError::OutcomeUnknown(request_error(None)),
+            CallError::ResponseLost(request_error(None)),
+            CallError::ResponseLost(request_error(Some(503))),
+            CallError::Refused(request_error(Some(401))),
             CallError::Reopen(Arc::new(ConnectError::InvalidResponse("no".to_owned()))),
             CallError::InvalidParams("no".to_owned()),
             CallError::InputRequired("no".to_owned()),
@@ -340,7 +339,7 @@ mod tests {
 
     #[test]
     fn help_depends_on_the_cause_of_a_refusal() {
-        let status = |status| Box::new(fault(Some(status)));
+        let status = |status| Box::new(request_error(Some(status)));
         let net = |failure| RequestError::NotConnected { server: "x".to_owned(), failure };
         let tls =
             |failure| NetFailure::Tls { failure: Some(failure), detail: "as rustls reports it".to_owned() };
@@ -369,9 +368,9 @@ mod tests {
 
     #[test]
     fn hd_sc3_nearly_every_error_has_a_message_and_help() {
-        let texts = connecting().into_iter().map(|it| (it.to_string(), it.help()));
+        let texts = connect_errors().into_iter().map(|it| (it.to_string(), it.help()));
         let texts: Vec<_> =
-            texts.chain(calling().into_iter().map(|it| (it.to_string(), it.help()))).collect();
+            texts.chain(call_errors().into_iter().map(|it| (it.to_string(), it.help()))).collect();
         let without: Vec<&str> =
             texts.iter().filter(|it| it.0.is_empty() || it.1.is_none()).map(|it| it.0.as_str()).collect();
         assert!(texts.len() >= 38, "{}", texts.len());

@@ -12,7 +12,7 @@ pub enum NetFailure {
         /// The details.
         detail: String,
     },
-    /// The port speaks TLS, under a URL without it. Contains the failure without TLS.
+    /// The port speaks TLS, although the URL does not. Contains the failure of the connection without TLS.
     #[error("the port speaks TLS ({0})")]
     SpeaksTls(String),
     /// The proxy cannot be used, or refuses the connection.
@@ -32,7 +32,7 @@ pub enum NetFailure {
 }
 
 impl NetFailure {
-    /// Whether the other end speaks TLS. A certificate that is not trusted is a certificate.
+    /// Whether the failure shows that the other end speaks TLS, for example by its certificate.
     #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
     pub(crate) fn is_from_tls_server(&self) -> bool {
         match self {
@@ -46,7 +46,7 @@ impl NetFailure {
         }
     }
 
-    /// What to do.
+    /// What the user can try.
     pub(crate) fn help(&self) -> &'static str {
         match self {
             NetFailure::Tls { failure: Some(failure), .. } => failure.help(),
@@ -121,7 +121,7 @@ pub enum TlsFailure {
 }
 
 impl TlsFailure {
-    /// What to do.
+    /// What the user can try.
     fn help(self) -> &'static str {
         match self {
             TlsFailure::UnknownIssuer => {

@@ -40,7 +40,7 @@ pub enum RequestError {
     /// The server answered a request for an event stream with something else.
     #[error("{}", .0.describe(" (this is not an event stream)"))]
     NotEventStream(Box<ErrorResponse>),
-    /// The response has a good status, but cannot be used.
+    /// The response has a success status, but cannot be used.
     #[error("{problem}")]
     InvalidResponse {
         /// The HTTP status.
@@ -94,9 +94,9 @@ pub struct ErrorResponse {
     pub reason: &'static str,
     /// When the request may be repeated: `in 30 s`, `after Wed, 21 Oct 2026 07:28:00 GMT`.
     pub retry_after: Option<String>,
-    /// How the server refuses access, with the status 401 or 403.
+    /// How the server refuses access, if the status is 401 or 403.
     pub access: Option<AccessRefusal>,
-    /// What the words of the server mean, if they are known.
+    /// The meaning of the server's text, if it is a known one.
     pub sign: Option<ResponseSign>,
     /// The JSON-RPC error in the body.
     pub error: Option<RpcError>,
@@ -108,23 +108,23 @@ pub struct ErrorResponse {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AccessRefusal {
-    /// It requires authorization of these schemes; it may name none.
+    /// It requires authorization, by one of these schemes if it names any.
     Challenge(Vec<String>),
     /// It forbids the request, and no credential is configured.
     NoCredential,
 }
 
-/// What the words of a server mean: they are the only evidence.
+/// A cause that only the text of a response shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResponseSign {
     /// It expects TLS on this port.
     WantsTls,
-    /// It misses a session, or does not know it.
+    /// It requires a session, or does not know the session of the request.
     WantsSession,
 }
 
-/// Why a redirect is not followed. A target has no query, and only the origin if that is another one.
+/// Why a redirect is not followed. A target is shown without its query, and one of another origin without its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RedirectProblem {
@@ -153,7 +153,7 @@ impl RequestError {
             RequestError::InvalidResponse { status, .. } | RequestError::Redirected { status, .. } => {
                 Some(*status)
             }
-            // Also after a 403: nothing else was wrong with the request.
+            // Also if the status was 403: a login is missing.
             RequestError::NotAuthorized(_) => Some(401),
             RequestError::SpeaksSse(refusal) | RequestError::SpeaksHttp(refusal) => refusal.status(),
             RequestError::BothRefused { http, sse } => decisive_refusal(http, sse).status(),
@@ -189,8 +189,8 @@ impl RequestError {
     }
 }
 
-/// The refusal to act on, of those of both transports. The path may be wrong if both are refused, but a
-/// server that requires authorization is there.
+/// Returns the refusal that the user should act on. It is that of Streamable HTTP, unless the other one is a request
+/// for authorization, which proves that there is a server.
 pub(crate) fn decisive_refusal<'a>(http: &'a RequestError, sse: &'a RequestError) -> &'a RequestError {
     if matches!(sse.status(), Some(401 | 403)) { sse } else { http }
 }
@@ -224,7 +224,7 @@ impl ErrorResponse {
         ErrorResponse { status, reason: "", retry_after: None, access: None, sign: None, error: None, text }
     }
 
-    /// The status with all that is known, the text, `note`, and the JSON-RPC error.
+    /// A sentence with the status, its details, the text, `note`, and the JSON-RPC error.
     fn describe(&self, note: &str) -> String {
         let mut res =
             format!("the server answered HTTP {} {}", self.status, self.reason).trim_end().to_owned();

@@ -1,11 +1,10 @@
 //! Signs of known failures in what a server's process prints.
 //!
-//! Pure. The text is another program's, so its words are the only evidence. A failure is named only if its sign is
-//! unambiguous; otherwise the evidence alone is shown. The first matching sign wins, so specific ones come
-//! before general ones.
+//! Pure. A program reports these failures in words only, so the text is searched. A failure is named only if its sign
+//! is unambiguous. The first matching sign is used, so specific ones come before general ones.
 
 use crate::error::evidence::Evidence;
-use crate::error::headline::headline;
+use crate::error::headline::find_headline;
 
 /// A sign of a known failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +17,7 @@ pub(crate) struct StderrSign {
     pub(crate) help: &'static str,
 }
 
-/// Text on standard output that is not protocol, without a more specific sign.
+/// The sign of text on standard output that is not MCP.
 pub(crate) const NOISE: StderrSign = StderrSign {
     patterns: &[],
     description: "it writes text to its standard output that is not MCP",
@@ -28,7 +27,7 @@ pub(crate) const NOISE: StderrSign = StderrSign {
 const MISSING_PACKAGE_HELP: &str =
     "install its packages: `npm install` in its folder; if it is built, build it again";
 
-/// The failures that programs report themselves.
+/// The signs on standard error.
 const SIGNS: &[StderrSign] = &[
     StderrSign {
         patterns: &["EADDRINUSE", "ddress already in use"],
@@ -187,26 +186,26 @@ const SIGNS: &[StderrSign] = &[
 ];
 
 impl Evidence {
-    /// The known failure and the exception that the evidence contains, if there is either.
+    /// The description of the known failure and the exception on standard error, as far as there are any.
     pub(crate) fn summary(&self) -> Option<String> {
         let known = find_sign(self).map(|sign| sign.description);
-        match (known, headline(&self.stderr)) {
+        match (known, find_headline(&self.stderr)) {
             (Some(known), Some(exception)) => Some(format!("{known} ({exception})")),
             (known, exception) => exception.or_else(|| known.map(str::to_owned)),
         }
     }
 }
 
-/// The known failure that the evidence shows, if any.
+/// Finds the sign of a known failure in the evidence.
 pub(crate) fn find_sign(evidence: &Evidence) -> Option<StderrSign> {
-    let is_shown = |sign: &&StderrSign| {
-        // A syntax error in JSON has the form of one in a script.
+    let is_match = |sign: &&StderrSign| {
+        // A syntax error in a JSON document looks like one in a script.
         let lines = || evidence.stderr.iter().filter(|line| !line.ends_with("is not valid JSON"));
         sign.patterns.iter().any(|pattern| lines().any(|line| line.contains(pattern)))
     };
     // Only a process has a standard output. If there is standard error too, it explains the failure better.
-    let noise = evidence.noise_bytes > 0 && evidence.pid.is_some() && evidence.stderr.is_empty();
-    SIGNS.iter().find(is_shown).copied().or(noise.then_some(NOISE))
+    let is_noise = evidence.noise_bytes > 0 && evidence.pid.is_some() && evidence.stderr.is_empty();
+    SIGNS.iter().find(is_match).copied().or(is_noise.then_some(NOISE))
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ impl Dial for HttpDial {
     }
 
     fn redact_json(&self, json: &str) -> Option<String> {
-        self.endpoint.redactor.json(json)
+        self.endpoint.redactor.redact_json(json)
     }
 
     fn handshake_mode(&self) -> HandshakeMode {

@@ -1,4 +1,4 @@
-//! Redacts known secrets in text from a server, because a server may repeat what it was given.
+//! Redacts known secrets in text from a server, because a server may repeat the secrets that it received.
 
 mod json;
 mod names;
@@ -15,18 +15,19 @@ pub(crate) use names::inherited_secrets;
 #[cfg(any(feature = "endpoint", feature = "stdio"))]
 pub(crate) use names::stdio_secrets;
 
-/// Shorter values are not redacted: they are no secrets and would hide half of every message.
+/// The minimum length of a secret. Shorter values are not redacted: they are usually no secrets, and replacing them
+/// would make messages unreadable.
 const MIN_SECRET_BYTES: usize = 6;
 
-/// Shorter words of a value are common words.
+/// The minimum length of a word of a value that counts as a secret alone. Shorter words are common words.
 const MIN_WORD_BYTES: usize = 8;
 
-/// A secret and the parts of it that a server may repeat alone: the text after a first `=` or `:` (`--token=X`,
+/// Returns a secret and the parts of it that a server may repeat alone: the text after a first `=` or `:` (`--token=X`,
 /// `Authorization:Bearer X`), both words of a value with two, and the user, password and query values of a URL.
 pub fn secret_parts(value: &Secret) -> Vec<Secret> {
     let whole = value.expose();
     let mut res = vec![value.clone()];
-    // `/bin:/usr/bin` has no name before the colon, and would hide half of every message.
+    // `/bin:/usr/bin` has no name before the colon, and redacting `/usr/bin` would make messages unreadable.
     let is_name = |it: &str| it.chars().all(|it| it.is_ascii_alphanumeric() || "-_.".contains(it));
     let named = ['=', ':'].into_iter().filter_map(|it| whole.split_once(it));
     let values = named.filter(|(name, _)| is_name(name)).map(|(_, values)| values.trim());
@@ -47,19 +48,20 @@ pub fn secret_parts(value: &Secret) -> Vec<Secret> {
     res
 }
 
-/// Maximum number of secrets added later, newest first: tokens replace each other.
+/// Maximum number of added secrets. These are tokens that replace each other, so the newest ones are kept.
 #[cfg(any(feature = "http", feature = "sse"))]
 const MAX_ADDED: usize = 8;
 
-/// The strings in a secret that is a JSON object or array, such as a configuration for a server: the server
-/// may repeat each of them alone. Empty for any other value.
+/// Returns the strings in a secret that is a JSON object or array, such as a configuration for a server, with their
+/// parts. The server may repeat each of them alone. Empty for any other value.
 pub fn json_secrets(value: &Secret) -> Vec<Secret> {
-    let is_whole = value.expose().trim_start().starts_with(['{', '[']);
-    let mut rest: Vec<serde_json::Value> =
-        is_whole.then(|| serde_json::from_str(value.expose()).ok()).flatten().into_iter().collect();
+    if !value.expose().trim_start().starts_with(['{', '[']) {
+        return Vec::new();
+    }
+    let mut rest: Vec<serde_json::Value> = serde_json::from_str(value.expose()).into_iter().collect();
     let mut res = Vec::new();
-    while let Some(it) = rest.pop() {
-        match it {
+    while let Some(value) = rest.pop() {
+        match value {
             serde_json::Value::String(text) => res.extend(secret_parts(&Secret::new(text))),
             serde_json::Value::Array(items) => rest.extend(items),
             serde_json::Value::Object(members) => rest.extend(members.into_iter().map(|(_, it)| it)),
@@ -69,14 +71,16 @@ pub fn json_secrets(value: &Secret) -> Vec<Secret> {
     res
 }
 
-/// The secrets to redact.
+/// Redacts a set of secrets.
 pub struct Redactor {
+    /// The secrets of the configuration, longest first.
     configured: Vec<Secret>,
+    /// The secrets that were added later, newest first.
     added: Mutex<Vec<Secret>>,
 }
 
 impl Redactor {
-    /// Redacts these secrets; empty and very short ones are ignored.
+    /// A redactor of these secrets. Very short ones are ignored.
     pub fn new<'a>(secrets: impl Iterator<Item = &'a Secret>) -> Redactor {
         // Messages are single lines, so a value of several lines (a PEM key) is searched line by line.
         let lines = secrets.flat_map(|it| it.expose().lines().map(str::trim));
@@ -104,7 +108,7 @@ impl Redactor {
         self.secrets().is_empty()
     }
 
-    /// All secrets known now.
+    /// All secrets, the added ones first.
     fn secrets(&self) -> Vec<Secret> {
         let added = self.added.lock();
         added.iter().chain(&self.configured).cloned().collect()
@@ -116,9 +120,9 @@ impl Redactor {
     }
 
     /// Redacts JSON and puts it on one line; `None` if it contains no secret.
-    pub fn json(&self, json: &str) -> Option<String> {
+    pub fn redact_json(&self, json: &str) -> Option<String> {
         let secrets = self.secrets();
-        // Without escapes a secret would appear literally, which it usually does not.
+        // Fast path: without escapes, a secret in a string would also be in the text.
         if !json.contains('\\') && redact_with(&secrets, json).is_none() {
             return None;
         }
@@ -127,9 +131,9 @@ impl Redactor {
         is_redacted.get().then_some(res)
     }
 
-    /// The text on one line, redacted, without control characters, cut to `limit` bytes.
+    /// Returns the text on one line, redacted, without control characters, cut to `limit` bytes.
     pub fn clean(&self, text: &str, limit: usize) -> String {
-        // Control characters are removed first: one inside a secret must not hide it.
+        // Control characters are removed first, so that one inside a secret does not prevent its redaction.
         let mut res = replace_secrets(&self.secrets(), without_control_characters(text));
         if res.len() > limit {
             let cut = (0..=limit).rev().find(|it| res.is_char_boundary(*it)).unwrap_or_default();
@@ -140,7 +144,7 @@ impl Redactor {
     }
 }
 
-/// The text without these secrets; `None` if it contains none.
+/// Redacts these secrets in the text; `None` if it contains none.
 fn redact_with(secrets: &[Secret], text: &str) -> Option<String> {
     let mut res = None;
     for secret in secrets {
@@ -167,7 +171,8 @@ fn replace_secrets(secrets: &[Secret], mut text: String) -> String {
     text
 }
 
-/// Removes escape sequences, which would control the reader's terminal.
+/// Removes control characters and escape sequences, which could control the terminal of the user. Tabs and line breaks
+/// become blanks.
 fn without_control_characters(text: &str) -> String {
     let mut res = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -194,7 +199,7 @@ mod tests {
         assert_eq!(Redactor::new(secrets.iter()).clean(text, 40), want);
     }
 
-    /// The redacted text of a server that was given `value`.
+    /// Checks the redacted text of a server that received `value`.
     #[track_caller]
     fn check_parts(value: &str, text: &str, want: &str) {
         assert_eq!(Redactor::new(secret_parts(&Secret::new(value)).iter()).clean(text, 200), want);
@@ -223,7 +228,7 @@ mod tests {
     #[track_caller]
     fn check_json(json: &str, want: Option<&str>) {
         let secrets = [Secret::new("hunter2-and-more"), Secret::new("say \"x\"")];
-        assert_eq!(Redactor::new(secrets.iter()).json(json).as_deref(), want);
+        assert_eq!(Redactor::new(secrets.iter()).redact_json(json).as_deref(), want);
     }
 
     #[test]
@@ -238,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn line_is_plain_and_bounded() {
+    fn cleaned_text_has_no_control_characters_and_is_cut() {
         check("\u{1b}[31mred\u{1b}[0m\ta\u{7}b\r", "red ab");
         check(&"x".repeat(50), &format!("{}\u{2026}", "x".repeat(40)));
     }

@@ -1,4 +1,4 @@
-//! What a stdio server receives that may be a secret, and what is only a name.
+//! Decides which arguments and variables of a stdio server may be secrets.
 //!
 //! The names of programs, packages, modules, scripts and folders are not redacted: without them a message
 //! does not say what is missing.
@@ -69,8 +69,8 @@ const PUBLIC_VARIABLES: [&str; 16] = [
     "VIRTUAL_ENV",
 ];
 
-/// The values of an endpoint that its server may repeat and that may be secrets: its environment and its
-/// arguments, except names, also in parts.
+/// Returns the values of an endpoint that may be secrets, with their parts: its environment, and its arguments except
+/// names.
 #[cfg(any(feature = "endpoint", feature = "stdio"))]
 pub(crate) fn stdio_secrets(endpoint: &StdioEndpoint) -> Vec<Secret> {
     let environment = endpoint.env.iter().filter(|(name, _)| !PUBLIC_VARIABLES.contains(&name.as_str()));
@@ -79,16 +79,16 @@ pub(crate) fn stdio_secrets(endpoint: &StdioEndpoint) -> Vec<Secret> {
         .chain(argument_secrets(&endpoint.command, &endpoint.args))
         .collect();
     let parts = values.iter().flat_map(|value| secret_parts(value));
-    // A configuration is passed in a variable, and the server may repeat any string of it.
+    // A variable may contain a JSON configuration, and the server may repeat any string of it.
     parts.chain(values.iter().flat_map(|value| json_secrets(value))).collect()
 }
 
-/// Shorter values of inherited variables are settings, such as `true`.
+/// The minimum length of a secret in an inherited variable. Shorter values are settings, such as `true`.
 #[cfg(feature = "stdio")]
 const MIN_INHERITED_BYTES: usize = 8;
 
-/// The values of inherited variables that are named like secrets, also in parts. Paths, numbers and short values are no
-/// secrets and would hide half of every message.
+/// Returns the values of inherited variables that are named like secrets, with their parts. Paths, numbers and short
+/// values are left out: they are no secrets, and redacting them would make messages unreadable.
 #[cfg(feature = "stdio")]
 pub(crate) fn inherited_secrets(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Secret> {
     let secrets = variables.filter_map(|(name, value)| {
@@ -102,43 +102,45 @@ pub(crate) fn inherited_secrets(variables: impl Iterator<Item = (OsString, OsStr
     parts.filter(|part| part.expose().len() >= MIN_INHERITED_BYTES).collect()
 }
 
-/// The arguments of a command that may be secrets: all except options and names. The first other argument of a package
-/// runner or interpreter names what it runs.
+/// Returns the arguments of a command that may be secrets: all except options and names. The first argument of a
+/// package runner or interpreter that is no option is the name of what it runs.
 pub fn argument_secrets<'a>(command: &str, arguments: &'a [Secret]) -> impl Iterator<Item = &'a Secret> {
     let program = command.rsplit('/').next().unwrap_or_default();
-    let version = |character: char| character.is_ascii_digit() || character == '.';
-    let is_runner = RUNNERS.contains(&program) || RUNNERS.contains(&program.trim_end_matches(version));
-    let mut is_named = !is_runner;
-    let mut option = None;
+    let is_version = |character: char| character.is_ascii_digit() || character == '.';
+    let is_runner = RUNNERS.contains(&program) || RUNNERS.contains(&program.trim_end_matches(is_version));
+    // Whether the name of what the runner runs was found.
+    let mut has_name = !is_runner;
+    // The previous argument, if it is an option.
+    let mut previous_option = None;
     arguments.iter().filter(move |argument| {
         let argument = argument.expose();
-        let after = option.take();
+        let option: Option<String> = previous_option.take();
         if argument.starts_with('-') && !argument.contains('=') {
-            option = Some(argument.to_ascii_lowercase());
+            previous_option = Some(argument.to_ascii_lowercase());
             return false;
         }
-        if !is_name(argument) || after.as_deref().is_some_and(is_secret_option) {
-            // After a script come its arguments.
-            is_named |= argument.contains([' ', '\n']);
+        if !is_name(argument) || option.as_deref().is_some_and(is_secret_option) {
+            // An argument with blanks is the text of a script; the others are its arguments.
+            has_name |= argument.contains([' ', '\n']);
             return true;
         }
-        if after.as_deref().is_some_and(|after| NAME_OPTIONS.contains(&after)) {
-            is_named |= after.as_deref() == Some("-m");
+        if option.as_deref().is_some_and(|option| NAME_OPTIONS.contains(&option)) {
+            has_name |= option.as_deref() == Some("-m");
             return false;
         }
-        if is_script_or_package(argument) || (!is_named && RUN_COMMANDS.contains(&argument)) {
+        if is_script_or_package(argument) || (!has_name && RUN_COMMANDS.contains(&argument)) {
             return false;
         }
-        std::mem::replace(&mut is_named, true)
+        std::mem::replace(&mut has_name, true)
     })
 }
 
-/// Whether an option in lower case is followed by a secret, or a variable has one.
+/// Whether the name of an option or variable, in lower case, says that its value is a secret.
 fn is_secret_option(option: &str) -> bool {
     ["token", "key", "secret", "passw", "auth", "credential"].iter().any(|word| option.contains(word))
 }
 
-/// Whether an argument may be a name: it has no scheme, no assignment, and no blank.
+/// Whether an argument may be a name: it has no URL scheme, no `=`, and no blank.
 fn is_name(argument: &str) -> bool {
     !argument.contains("://") && !argument.contains(['=', '\n', ' '])
 }

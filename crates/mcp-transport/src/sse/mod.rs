@@ -88,7 +88,7 @@ impl Dial for SseDial {
     }
 
     fn redact_json(&self, json: &str) -> Option<String> {
-        self.endpoint.redactor.json(json)
+        self.endpoint.redactor.redact_json(json)
     }
 
     fn is_authorizing(&self) -> bool {

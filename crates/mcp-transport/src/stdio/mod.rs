@@ -122,7 +122,7 @@ impl Dial for StdioDial {
     }
 
     fn redact_json(&self, json: &str) -> Option<String> {
-        self.0.redactor.json(json)
+        self.0.redactor.redact_json(json)
     }
 }
 

@@ -8,7 +8,8 @@ use std::pin::Pin;
 
 use crate::transport::message::{OutboundMessage, RequestId};
 
-/// A request in progress, up to the last frame of its response stream. It reports the result to the frame sink itself.
+/// The exchange of a request: sends it and reads its response stream to the end. Its messages and errors are delivered
+/// to the frame sink.
 pub(crate) type ExchangeFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A transport that can send a request from any task.
@@ -16,11 +17,10 @@ pub(crate) trait InlineSender: Send + Sync {
     /// Starts a request if it does not have to wait for anything. Returns the message if it must use the queue.
     fn start(&self, message: OutboundMessage) -> Result<ExchangeFuture, Box<OutboundMessage>>;
 
-    /// Whether this is the runtime that the transport belongs to. An exchange is polled only there; from
-    /// another runtime it is handed back with [`hand_over`](InlineSender::hand_over).
+    /// Whether the current runtime is that of the transport. On another runtime an exchange must not be polled; it is
+    /// passed to [`hand_over`](InlineSender::hand_over).
     fn is_own_runtime(&self) -> bool;
 
-    /// Takes over the exchange of request `id`, whose caller was dropped: the rest of a stream, or a request
-    /// that is about to be cancelled.
-    fn hand_over(&self, id: RequestId, rest: ExchangeFuture);
+    /// Takes over the exchange of request `id`, because its caller was dropped or runs on another runtime.
+    fn hand_over(&self, id: RequestId, exchange: ExchangeFuture);
 }

@@ -8,8 +8,8 @@ use mcp_host_model::{Method, MethodName, ProtocolVersion};
 /// The JSON-RPC id of one of our requests.
 pub type RequestId = u64;
 
-/// The number of the handshake that a message belongs to. When a server no longer knows the session, a new session is
-/// opened under the next epoch.
+/// The number of the MCP session on a connection that a message belongs to, counted from 0. When a server no longer
+/// knows the session, a new one is opened with the next number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "a counter without other parts")]
 pub struct Epoch(pub u32);
@@ -44,7 +44,7 @@ impl Outbound {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct OutboundMessage {
-    /// The handshake that the message belongs to.
+    /// The MCP session that the message belongs to.
     pub epoch: Epoch,
     /// What a transport may need to know about the message.
     pub head: MessageHead,
@@ -69,7 +69,8 @@ impl fmt::Debug for OutboundMessage {
     }
 }
 
-/// Facts about a message that a transport can use without reading its body. Pipes ignore it; HTTP makes headers of it.
+/// The parts of a message that a transport can use without parsing its body. HTTP sends them as headers; pipes ignore
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MessageHead {

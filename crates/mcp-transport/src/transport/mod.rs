@@ -27,12 +27,12 @@ pub(crate) use outbound::MAX_CALLS;
 pub(crate) use outbound::{DirectSink, FlowState, yield_once};
 pub use outbound::{OutboundQueue, OutboundSender};
 
-/// The part of a grace period that is reserved for ending a server by force, and its maximum.
+/// The last quarter of a grace period is reserved for ending a server by force, but at most this time.
 const FORCE_DIVISOR: u32 = 4;
 const MAX_FORCE_TIME: Duration = Duration::from_millis(500);
 
-/// The end of a grace period that is reserved for ending the server by force. The deadline of the [`ShutdownSignal`] is
-/// before it.
+/// The time at the end of a grace period that is reserved for ending the server by force. It begins at the deadline of
+/// the [`ShutdownSignal`].
 pub fn force_time(grace: Duration) -> Duration {
     (grace / FORCE_DIVISOR).min(MAX_FORCE_TIME)
 }
@@ -82,12 +82,12 @@ pub trait Transport: Send + 'static {
 pub trait Dial: Send + Sync {
     /// Returns a transport that has not done anything yet.
     fn dial(&self) -> Box<dyn Transport>;
-    /// The server's name in messages of the crates above: the command, or the URL without parts that may be
-    /// secret. An error of this crate does not repeat it.
+    /// The server's name for messages: the command, or the URL without parts that may be secret. The errors of this
+    /// crate do not contain it.
     fn label(&self) -> String;
-    /// Returns a server's text for use in messages: shortened, and without the secrets that the server was given.
+    /// Returns a server's text for use in messages: shortened, and without the secrets that the server received.
     fn redact(&self, text: &str) -> String;
-    /// Returns a server's JSON without the secrets that the server was given; `None` when it contains none. The default
+    /// Returns a server's JSON without the secrets that the server received; `None` when it contains none. The default
     /// applies [`Dial::redact`] to each string in it.
     fn redact_json(&self, json: &str) -> Option<String> {
         let redacted =
@@ -158,21 +158,22 @@ impl Link {
     }
 }
 
-/// The engine as a transport sees it. No method blocks; the transport itself decides when to pause its reader.
+/// The receiver of what a transport reads: usually the engine. No method blocks; the transport decides when to pause
+/// its reader.
 pub trait FrameSink: Send + Sync {
     /// Takes one complete frame. A transport whose server cannot flood it may ignore the result.
     fn deliver(&self, stream: StreamId, frame: Bytes) -> MessageClass;
     /// Whether request `id` still waits for its response.
     fn is_pending(&self, id: RequestId) -> bool;
-    /// The response stream of request `id` ended without a response.
+    /// Reports that the response stream of request `id` ended without a response. Ends the call.
     fn fail_stream(&self, id: RequestId, error: StreamError);
-    /// Bytes arrived that are not a frame.
+    /// Counts received bytes that are not a frame.
     fn record_noise(&self, bytes: usize);
-    /// The transport delivers nothing more, although closing the connection may take a while. Ends the calls.
+    /// Ends all calls, because the transport will deliver nothing more. Closing the connection may take longer.
     fn end_calls(&self);
 }
 
-/// Whether a frame was expected; decides whether it counts against the rate limit.
+/// Whether a frame answers a call. Other frames count against the rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a transport limits by class; a wildcard would not limit")]
 pub enum MessageClass {
@@ -221,8 +222,8 @@ impl StreamId {
         }
     }
 
-    /// Whether request `id` has its own response stream that is not this one. A response here makes that stream
-    /// superfluous: the receiver cancels the request without a notice.
+    /// Whether request `id` has a response stream of its own and this is another stream. After a response on this
+    /// stream, the receiver cancels the request without a notice, so that the transport ends the other stream.
     pub fn is_foreign_to(self, id: RequestId) -> bool {
         match self {
             StreamId::Shared => false,

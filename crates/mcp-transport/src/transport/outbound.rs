@@ -18,7 +18,8 @@ use crate::transport::message::Outbound;
 /// low bits of an id.
 pub(crate) const MAX_CALLS: usize = 1 << 16;
 
-/// Batch size: a third of the calls in flight, between these bounds. Each batch costs a wake-up and a write.
+/// The batch size is the number of calls in flight divided by this number, between these bounds. Each batch costs a
+/// wake-up and a write.
 const BATCH_DIVISOR: usize = 3;
 const MIN_BATCH: usize = 4;
 const MAX_BATCH: usize = 64;
@@ -35,12 +36,15 @@ pub struct OutboundSender {
     flow: Arc<FlowState>,
 }
 
-/// State that both ends share.
+/// The state of the flow control, which both ends share.
 pub(crate) struct FlowState {
+    /// The total size of the queued messages.
     queued_bytes: AtomicUsize,
     /// One permit for each call that may be in flight.
     permits: Semaphore,
+    /// Sends requests from the calling task, if the transport can do that.
     inline_sender: OnceLock<Box<dyn InlineSender>>,
+    /// Takes commands instead of the queue, if the transport has such a buffer.
     direct_sink: OnceLock<Arc<dyn DirectSink>>,
     /// Responses received since the last batch was taken.
     responses_since_write: AtomicUsize,
@@ -62,9 +66,9 @@ impl FlowState {
         }
     }
 
-    /// Whether this number of messages is worth a write: a batch, or as many as there were responses since
-    /// the last write, because each of these may be followed by a new call. Calls that wait for a slow
-    /// response do not count.
+    /// Whether this number of messages should be written now. That is a batch, or as many messages as responses
+    /// were received since the last write: each response may be followed by a new call, and more messages are not
+    /// expected.
     pub(crate) fn is_full_batch(&self, messages: usize) -> bool {
         messages >= self.responses_since_write.load(Ordering::Relaxed).min(self.batch_size())
     }
@@ -74,6 +78,7 @@ impl FlowState {
         self.responses_since_write.store(0, Ordering::Relaxed);
     }
 
+    /// The number of calls in flight.
     fn in_flight(&self) -> usize {
         MAX_CALLS - self.permits.available_permits()
     }
@@ -116,11 +121,12 @@ impl OutboundQueue {
 
     /// Returns the next command; `None` when the engine has ended. Cancel-safe.
     pub async fn next(&mut self) -> Option<Outbound> {
-        poll_fn(|cx| self.poll_next(cx)).await
+        poll_fn(|context| self.poll_next(context)).await
     }
 
-    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Outbound>> {
-        let command = ready!(self.receiver.poll_recv(cx));
+    /// Polls for the next command, like [`OutboundQueue::next`].
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Outbound>> {
+        let command = ready!(self.receiver.poll_recv(context));
         self.release_bytes(command.as_ref().map_or(0, Outbound::bytes));
         Poll::Ready(command)
     }
@@ -173,7 +179,7 @@ pub(crate) async fn yield_once() {
 }
 
 impl OutboundSender {
-    /// Queues a command. If the transport has ended, the command is dropped; calls are notified elsewhere.
+    /// Queues a command. If the transport has ended, the command is dropped; the engine has ended its call.
     pub fn send(&self, command: Outbound) {
         self.flow.queued_bytes.fetch_add(command.bytes(), Ordering::Relaxed);
         match self.flow.direct_sink.get() {

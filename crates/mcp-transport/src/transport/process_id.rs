@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The id of a transport's process, once it has one. All clones share it; of several processes, the last.
+/// A shared cell with the id of the process that a transport started last.
 #[derive(Debug, Clone, Default)]
 pub struct ProcessIdCell(Arc<AtomicU32>);
 

@@ -82,7 +82,7 @@ impl Dial for WebSocketDial {
     }
 
     fn redact_json(&self, json: &str) -> Option<String> {
-        self.0.redactor.json(json)
+        self.0.redactor.redact_json(json)
     }
 }
 
