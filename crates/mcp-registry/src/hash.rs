@@ -23,34 +23,31 @@ impl Serialize for CatalogHash {
     }
 }
 
-/// Encodes fields into a hash. The purpose is hashed first, so that hashes of different kinds never collide.
-pub(crate) struct Encoder(blake3::Hasher);
+/// Hashes fields.
+pub(crate) struct HashEncoder(blake3::Hasher);
 
-impl Encoder {
-    pub(crate) fn new(purpose: &str) -> Encoder {
-        let mut res = Encoder(blake3::Hasher::new());
-        res.text(purpose);
+impl HashEncoder {
+    /// An encoder that hashes `purpose` first, so that hashes for different purposes never collide.
+    pub(crate) fn new(purpose: &str) -> HashEncoder {
+        let mut res = HashEncoder(blake3::Hasher::new());
+        res.write_text(purpose);
         res
     }
 
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        self.number(bytes.len() as u64);
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) {
+        self.write_number(bytes.len() as u64);
         self.0.update(bytes);
     }
 
-    pub(crate) fn text(&mut self, text: &str) {
-        self.bytes(text.as_bytes());
+    pub(crate) fn write_text(&mut self, text: &str) {
+        self.write_bytes(text.as_bytes());
     }
 
-    pub(crate) fn number(&mut self, number: u64) {
+    pub(crate) fn write_number(&mut self, number: u64) {
         self.0.update(&number.to_le_bytes());
     }
 
-    pub(crate) fn finish(self) -> [u8; 32] {
-        self.0.finalize().into()
-    }
-
-    pub(crate) fn hash(self) -> CatalogHash {
-        CatalogHash(self.finish())
+    pub(crate) fn finish(self) -> CatalogHash {
+        CatalogHash(self.0.finalize().into())
     }
 }

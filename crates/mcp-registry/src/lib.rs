@@ -36,7 +36,7 @@
 //! Ids such as `DM-055` name rules, the promised behaviour; `docs/rules.md` in the repository lists them.
 
 #![forbid(unsafe_code)]
-// An open type states the reason for it.
+// A type that is exhaustive states the reason.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod catalog;
@@ -72,7 +72,7 @@ pub use catalog::lookup::ToolLookup;
 pub use catalog::name_owner::NameOwner;
 pub use catalog::server_slice::decide_all;
 pub use catalog::snapshot::Catalog;
-pub use catalog::tool_budget::{BudgetUse, ToolBudget};
+pub use catalog::tool_budget::{BudgetTracker, ToolBudget};
 pub use catalog::view::{CatalogView, NamedView, Selection, ViewFilter};
 pub use filter::rules::{CompiledRules, Decision, ExposureVerdict, RuleKind, RuleStep, decide};
 pub use hash::CatalogHash;
@@ -86,7 +86,7 @@ pub use name::exposed_name::ExposedName;
 pub use problem::{Problem, ProblemKind};
 #[cfg(feature = "validator")]
 pub use projection::{ProjectedTool, Projection, Provider, project};
-pub use provider_retry::{NetworkFailure, ProviderFailure, ProviderRejection, RetryDecision, retry_decision};
+pub use provider_retry::{NetworkFailure, ProviderFailure, ProviderRejection, RetryDecision, decide_retry};
 #[cfg(feature = "reload")]
 pub use reload::plan::{DesiredServer, ReloadPlan};
 #[cfg(feature = "reload")]

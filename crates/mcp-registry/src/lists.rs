@@ -10,13 +10,13 @@ use mcp_host_model::{Exposure, InvalidItem, Prompt, Resource, ResourceTemplate, 
 pub struct ServerLists {
     /// The tools, in the server's order.
     pub tools: Vec<Arc<Tool>>,
-    /// The prompts, likewise.
+    /// The prompts, in the server's order.
     pub prompts: Vec<Arc<Prompt>>,
-    /// The resources, likewise.
+    /// The resources, in the server's order.
     pub resources: Vec<Arc<Resource>>,
-    /// The resource templates, likewise.
+    /// The resource templates, in the server's order.
     pub templates: Vec<Arc<ResourceTemplate>>,
-    /// The invalid items, likewise.
+    /// The invalid items of all lists.
     pub rejected: Vec<RejectedItem>,
 }
 
@@ -27,11 +27,11 @@ impl ServerLists {
     }
 }
 
-/// An invalid item.
+/// An invalid item of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RejectedItem {
-    /// The list.
+    /// The list that contains it.
     pub list: ListKind,
     /// The item and the reason.
     pub item: InvalidItem,
@@ -44,7 +44,7 @@ impl RejectedItem {
     }
 }
 
-/// A list of a server.
+/// The kind of a list of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[expect(
@@ -80,18 +80,18 @@ pub struct CatalogServer {
 }
 
 impl CatalogServer {
-    /// The lists of a server with its rules.
+    /// A server with its exposure rules and its lists.
     pub fn new(id: ServerId, exposure: Exposure, lists: Arc<ServerLists>) -> CatalogServer {
         CatalogServer { id, exposure, lists }
     }
 }
 
-/// The host's own names, which no server can use.
+/// The names that the host itself uses, so that no server can use them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Builtins {
-    /// Names of its tools.
+    /// The names of the host's tools.
     pub tools: Vec<String>,
-    /// Names of its toolsets.
+    /// The names of the host's toolsets.
     pub toolsets: Vec<String>,
 }

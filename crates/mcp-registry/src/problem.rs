@@ -13,11 +13,11 @@ use crate::filter::rules::{Decision, ExposureVerdict, NEVER_APPROVED};
 use crate::lists::ListKind;
 use crate::name::display::escape_name;
 
-/// A condition that a user should know.
+/// A condition that a running host publishes, because a user should know it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Problem {
-    /// The id; the same cause has the same id.
+    /// The id. It names the cause, so the same cause always has the same id.
     pub id: String,
     /// The kind.
     pub kind: ProblemKind,
@@ -38,13 +38,13 @@ pub struct Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProblemKind {
-    /// The configuration as a whole is unusable (DM-121).
+    /// The configuration as a whole cannot be used (DM-121).
     WorkspaceConfigError,
     /// The system cannot watch the configuration, so changes are detected late (DM-092).
     WorkspaceUnwatched,
     /// A server's entry is ignored, because a file with priority has an entry of that name.
     ServerShadowed,
-    /// A server is unusable (DM-122).
+    /// A server cannot be used (DM-122).
     ServerError,
     /// Each client has an instance of its own, because the server sends requests to its client.
     ServerLeased,
@@ -62,7 +62,7 @@ pub enum ProblemKind {
     },
     /// A server differs from the approved one: its identity changed, it lost items, or it was never approved.
     ServerDrifted,
-    /// The arguments or results of a tool are not validated, because its schema is unusable.
+    /// The arguments or results of a tool are not validated, because its schema cannot be used.
     Unvalidated,
     /// A structured result violates the tool's `outputSchema`.
     ResultInvalid,
@@ -132,7 +132,7 @@ impl Problem {
         }
     }
 
-    /// The configuration as a whole is unusable.
+    /// The configuration as a whole cannot be used.
     pub fn workspace_config_error(message: impl Into<String>) -> Problem {
         let kind = ProblemKind::WorkspaceConfigError;
         let warning = Problem::warning("mcp/workspace_config_error", kind, None, None, message);
@@ -154,7 +154,7 @@ impl Problem {
         Problem::warning(id, ProblemKind::ServerShadowed, server.as_ref(), None, message)
     }
 
-    /// A server is unusable.
+    /// A server cannot be used.
     pub fn server_error(server: &ServerId, severity: Severity, message: impl Into<String>) -> Problem {
         let id = format!("mcp/server/{server}/server_error");
         Problem { severity, ..Problem::warning(id, ProblemKind::ServerError, Some(server), None, message) }
@@ -181,7 +181,7 @@ impl Problem {
         Problem::warning(id, ProblemKind::Unvalidated, Some(server), Some(tool), message)
     }
 
-    /// A structured result violates the tool's `outputSchema`.
+    /// A tool's structured results are not validated, for this reason.
     pub fn tool_result_unvalidated(server: &ServerId, tool: &str, reason: &str) -> Problem {
         let name = escape_name(tool);
         let id = format!("mcp/server/{server}/tool_result_unvalidated/{name}");
@@ -213,10 +213,11 @@ impl Problem {
         Problem::warning(id, ProblemKind::ToolsetNotFound, None, None, message)
     }
 
-    /// Some of all tools of a view are left out, because of these limits. `names` are the first ones.
+    /// `left_out` of the `total` tools of a view are left out, because of these limits. `names` are the first ones.
     pub(crate) fn tools_left_out(
         view: &str,
-        (left_out, total): (usize, usize),
+        left_out: usize,
+        total: usize,
         limits: &str,
         names: &str,
     ) -> Problem {
@@ -227,19 +228,20 @@ impl Problem {
         Problem::warning(id, ProblemKind::ToolsLeftOut, None, None, message)
     }
 
-    /// The item of `decision` is exposed although it differs from the approved one; `why` names the difference.
-    pub(crate) fn drifted(list: ListKind, decision: &Decision, why: &str) -> Problem {
+    /// The item of `decision` is exposed although it differs from the approved one, in this way.
+    pub(crate) fn drifted(list: ListKind, decision: &Decision, difference: &str) -> Problem {
         let Decision { server, original, .. } = decision;
         let (kind, name) = (list.as_str(), escape_name(original));
         let id = format!("mcp/server/{server}/{kind}_drifted/{name}");
-        let message = format!("{kind} `{name}` of server `{server}` is shown although {why}");
+        let message = format!("{kind} `{name}` of server `{server}` is shown although {difference}");
         Problem::warning(id, ProblemKind::Drifted { list }, Some(server), Some(original), message)
     }
 
-    /// The item of `decision` is hidden. `None` if it is exposed. A note if the user's own filter hides it (DM-123).
+    /// The item of `decision` is hidden; `None` if it is exposed. The severity is `Info` if the user's own filter hides
+    /// it (DM-123).
     pub(crate) fn hidden(list: ListKind, decision: &Decision) -> Option<Problem> {
         let Decision { server, original, exposed: _, verdict, rule } = decision;
-        let what = match verdict {
+        let effect = match verdict {
             ExposureVerdict::Exposed => return None,
             ExposureVerdict::NotWhitelisted | ExposureVerdict::Blacklisted => "is filtered out",
             ExposureVerdict::InvalidName => "has a name that providers refuse",
@@ -251,7 +253,7 @@ impl Problem {
         };
         let (kind, name) = (list.as_str(), escape_name(original));
         let id = format!("mcp/server/{server}/{kind}_{}/{name}", verdict.as_str());
-        let message = format!("{kind} `{name}` of server `{server}` {what}: {rule}");
+        let message = format!("{kind} `{name}` of server `{server}` {effect}: {rule}");
         let problem_kind = ProblemKind::Hidden { list, verdict: *verdict };
         let severity = match verdict {
             ExposureVerdict::NotWhitelisted | ExposureVerdict::Blacklisted => Severity::Info,

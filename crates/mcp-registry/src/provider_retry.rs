@@ -10,7 +10,7 @@ use mcp_host_model::Severity;
 use crate::name::display::{escape_name, truncate};
 use crate::problem::{Problem, ProblemKind};
 
-/// A failed request.
+/// A failed request to a model provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ProviderFailure {
@@ -18,7 +18,7 @@ pub struct ProviderFailure {
     pub status: Option<u16>,
     /// The network failure, if there was no response.
     pub network: Option<NetworkFailure>,
-    /// The wait that the provider asks for.
+    /// The wait that the provider requests.
     pub retry_after: Option<Duration>,
 }
 
@@ -32,7 +32,7 @@ pub enum NetworkFailure {
     Timeout,
 }
 
-/// The decision.
+/// The decision whether to retry a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(
     clippy::exhaustive_enums,
@@ -55,13 +55,13 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The maximum wait. A dialog does not wait longer.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// Decides after attempt number `attempt`, which counts from 1.
+/// Decides whether to retry after the failed attempt number `attempt`, counted from 1.
 ///
-/// Network failures, 408, 429 and 5xx are retried, at most five times. The wait is 1, 2, 4, 8 and 16 seconds, or what
-/// the provider asks for if that is longer. The decision is to stop if the provider asks for more than a minute, or
-/// if the cause is unknown.
-pub fn retry_decision(rejection: &ProviderFailure, attempt: u32) -> RetryDecision {
-    let ProviderFailure { status, network, retry_after } = *rejection;
+/// Network failures, 408, 429 and 5xx are retried, at most five times. The wait is 1, 2, 4, 8 and 16 seconds, or the
+/// wait that the provider requests if that is longer. The decision is to stop if the provider requests more than a
+/// minute, or if the cause is unknown.
+pub fn decide_retry(failure: &ProviderFailure, attempt: u32) -> RetryDecision {
+    let ProviderFailure { status, network, retry_after } = *failure;
     let is_transient = match (status, network) {
         (Some(status), _) => matches!(status, 408 | 429 | 500..=599),
         (None, Some(NetworkFailure::Connection | NetworkFailure::Timeout)) => true,
@@ -74,7 +74,7 @@ pub fn retry_decision(rejection: &ProviderFailure, attempt: u32) -> RetryDecisio
     RetryDecision::Retry { after: requested_wait.max(FIRST_WAIT * (1 << attempt.saturating_sub(1))) }
 }
 
-/// A refused request, for a problem.
+/// A request that a model provider refused, as the input of [`Problem::provider_rejected`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProviderRejection<'a> {
@@ -101,10 +101,10 @@ impl Problem {
     pub fn provider_rejected(rejection: &ProviderRejection<'_>) -> Problem {
         let ProviderRejection { provider, dialog, tool, text } = *rejection;
         let (provider, dialog) = (escape_name(provider), escape_name(dialog));
-        let about = tool.map(|it| format!(" because of tool `{}`", escape_name(it))).unwrap_or_default();
+        let cause = tool.map(|it| format!(" because of tool `{}`", escape_name(it))).unwrap_or_default();
         let text = truncate(text.to_owned(), 2_000);
         let id = format!("llm/{provider}/provider_rejected/{dialog}");
-        let message = format!("provider `{provider}` refused a request of dialog `{dialog}`{about}: {text}");
+        let message = format!("provider `{provider}` refused a request of dialog `{dialog}`{cause}: {text}");
         let warning = Problem::warning(id, ProblemKind::ProviderRejected, None, tool, message);
         Problem { severity: Severity::Error, ..warning }
     }
@@ -126,11 +126,11 @@ mod tests {
         let retry_after = requested_wait.map(Duration::from_secs);
         let rejection = ProviderFailure { status: cause.parse().ok(), network, retry_after };
         let mut got = Vec::new();
-        while let RetryDecision::Retry { after } = retry_decision(&rejection, got.len() as u32 + 1) {
+        while let RetryDecision::Retry { after } = decide_retry(&rejection, got.len() as u32 + 1) {
             got.push(after.as_secs().to_string());
         }
         assert_eq!(got.join(" "), want, "{cause}");
-        assert_eq!(retry_decision(&rejection, u32::MAX), RetryDecision::Stop);
+        assert_eq!(decide_retry(&rejection, u32::MAX), RetryDecision::Stop);
     }
 
     #[test]

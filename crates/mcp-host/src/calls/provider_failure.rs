@@ -4,7 +4,7 @@
 //! A request that is refused for its content (a tool's schema, a name) would be refused again. Therefore its dialog is
 //! stopped until it is resumed, and a problem is published (DM-066).
 
-use mcp_host_registry::{Problem, ProviderFailure, ProviderRejection, RetryDecision, retry_decision};
+use mcp_host_registry::{Problem, ProviderFailure, ProviderRejection, RetryDecision, decide_retry};
 
 use crate::calls::supervisor_handle::SupervisorHandle;
 use crate::state::dialog_id::DialogId;
@@ -51,7 +51,7 @@ pub(crate) async fn report_provider_failure(
     report: ProviderFailureReport,
 ) -> RetryDecision {
     let ProviderFailureReport { provider, dialog, failure, attempt, tool, text } = report;
-    let decision = retry_decision(&failure, attempt);
+    let decision = decide_retry(&failure, attempt);
     match decision {
         RetryDecision::Retry { after } => {
             tracing::debug!(provider, %dialog, attempt, ?after, "the request is retried")

@@ -18,7 +18,7 @@ use crate::name::exposed_name::ExposedName;
 pub(crate) type Drifts = BTreeMap<ServerId, Arc<Drift>>;
 
 impl Catalog {
-    /// Builds a catalog. `before` are slices of the same builtins without regard to collisions.
+    /// Builds a catalog. `before` are the standalone slices of an earlier catalog with the same builtins.
     pub(super) fn assemble(
         builtins: &Builtins,
         servers: &[CatalogServer],
@@ -29,11 +29,11 @@ impl Catalog {
             before.iter().map(|slice| (&slice.entry.id, slice)).collect();
         let mut owners: HashMap<&str, &str> = HashMap::new();
         let host = "the host itself has a toolset of this name";
-        owners.extend(builtins.toolsets.iter().map(|it| (it.as_str(), host)));
+        owners.extend(builtins.toolsets.iter().map(|name| (name.as_str(), host)));
         let mut catalog = Catalog { builtins: builtins.clone(), ..Catalog::default() };
         for entry in servers {
             if let Some(owner) = owners.get(entry.id.as_str()) {
-                catalog.add(Arc::new(ServerSlice::toolset_collision(entry, owner)));
+                catalog.add(Arc::new(ServerSlice::compute_collided(entry, owner)));
                 continue;
             }
             owners.insert(entry.id.as_str(), "an earlier server has this name");
@@ -42,11 +42,11 @@ impl Catalog {
             let reusable = before.get(&entry.id).filter(|slice| slice.is_unchanged(entry, drift));
             let standalone = match reusable {
                 Some(slice) => Arc::clone(slice),
-                None => Arc::new(ServerSlice::standalone(builtins, entry, drift)),
+                None => Arc::new(ServerSlice::compute_standalone(builtins, entry, drift)),
             };
             catalog.standalone.push(Arc::clone(&standalone));
             let slice = if catalog.has_collision(&standalone) {
-                Arc::new(catalog.slice_after_others(builtins, entry, drift))
+                Arc::new(catalog.compute_slice(builtins, entry, drift))
             } else {
                 standalone
             };
@@ -59,15 +59,17 @@ impl Catalog {
 
     /// Returns whether a name of this slice is already used.
     fn has_collision(&self, slice: &ServerSlice) -> bool {
-        let taken = |list: usize, index: &ahash::HashMap<ExposedName, usize>, shown: &[ExposedItem]| {
-            let mut names = shown.iter().chain(&slice.withheld[list]);
-            names.any(|(_, name)| index.contains_key(name) || self.withheld[list].contains_key(name))
-        };
-        taken(0, &self.tool_index, &slice.tools) || taken(1, &self.prompt_index, &slice.prompts)
+        let has_used_name =
+            |list: usize, index: &ahash::HashMap<ExposedName, usize>, exposed: &[ExposedItem]| {
+                let mut names = exposed.iter().chain(&slice.withheld[list]);
+                names.any(|(_, name)| index.contains_key(name) || self.withheld[list].contains_key(name))
+            };
+        has_used_name(0, &self.tool_index, &slice.tools)
+            || has_used_name(1, &self.prompt_index, &slice.prompts)
     }
 
-    /// Computes the slice of a server after the earlier ones.
-    fn slice_after_others(
+    /// Computes the slice of a server that follows the servers of this catalog.
+    fn compute_slice(
         &self,
         builtins: &Builtins,
         entry: &CatalogServer,
@@ -77,14 +79,14 @@ impl Catalog {
             self.withheld[list].get(name).map(|(server, original)| (server, &**original))
         };
         let tools = |name: &str| {
-            let shown = self.tool_index.get(name).map(|at| &self.tools[*at]);
-            shown.map(|it| (&it.server, &*it.tool.name)).or_else(|| withheld(0, name))
+            let exposed = self.tool_index.get(name).map(|at| &self.tools[*at]);
+            exposed.map(|it| (&it.server, &*it.tool.name)).or_else(|| withheld(0, name))
         };
         let prompts = |name: &str| {
-            let shown = self.prompt_index.get(name).map(|at| &self.prompts[*at]);
-            shown.map(|it| (&it.server, &*it.prompt.name)).or_else(|| withheld(1, name))
+            let exposed = self.prompt_index.get(name).map(|at| &self.prompts[*at]);
+            exposed.map(|it| (&it.server, &*it.prompt.name)).or_else(|| withheld(1, name))
         };
-        ServerSlice::after_others(builtins, entry, drift, [&tools, &prompts])
+        ServerSlice::compute(builtins, entry, drift, [&tools, &prompts])
     }
 
     /// Appends a slice.
@@ -111,10 +113,12 @@ impl Catalog {
             ExposedTemplate { name, server: id.clone(), template }
         }));
         let [tools, prompts] = &mut self.withheld;
-        let [no_tools, no_prompts] = &slice.withheld;
-        let holder = |original: &str| (id.clone(), original.into());
-        tools.extend(no_tools.iter().map(|(at, name)| (name.clone(), holder(&lists.tools[*at].name))));
-        prompts.extend(no_prompts.iter().map(|(at, name)| (name.clone(), holder(&lists.prompts[*at].name))));
+        let [withheld_tools, withheld_prompts] = &slice.withheld;
+        let owner = |original: &str| (id.clone(), original.into());
+        tools.extend(withheld_tools.iter().map(|(at, name)| (name.clone(), owner(&lists.tools[*at].name))));
+        prompts.extend(
+            withheld_prompts.iter().map(|(at, name)| (name.clone(), owner(&lists.prompts[*at].name))),
+        );
         self.problems.extend(slice.problems.iter().cloned());
         self.slices.push(slice);
     }

@@ -10,10 +10,9 @@ use mcp_host_model::{RawJson, ServerId};
 use serde::Serialize;
 
 use crate::catalog::snapshot::Catalog;
-use crate::name::exposed_items::ExposedTool;
 use crate::name::exposed_name::ExposedName;
 
-/// The differences, by list.
+/// The differences of two catalogs, by list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct CatalogDiff {
@@ -41,13 +40,13 @@ pub struct ListDiff<K> {
     pub changed: Vec<K>,
 }
 
-/// The key of a resource or a template.
+/// The key of a resource or a template in a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct ResourceKey {
     /// The server.
     pub server: ServerId,
-    /// Its URI or URI template.
+    /// The URI or URI template.
     pub uri: Box<str>,
 }
 
@@ -95,10 +94,12 @@ impl CatalogDiff {
     /// only names of the two catalogs, so none that belongs to the host (DM-097).
     pub fn steps(&self) -> impl Iterator<Item = CatalogStep<'_>> {
         let CatalogDiff { tools, toolsets, prompts: _, resources: _, templates: _ } = self;
-        let off = toolsets.removed.iter().chain(&toolsets.changed).map(CatalogStep::RemoveToolset);
-        let off = off.chain(tools.removed.iter().chain(&tools.changed).map(CatalogStep::RemoveTool));
-        let on = tools.added.iter().chain(&tools.changed).map(CatalogStep::AddTool);
-        off.chain(on).chain(toolsets.added.iter().chain(&toolsets.changed).map(CatalogStep::AddToolset))
+        let remove_toolsets =
+            toolsets.removed.iter().chain(&toolsets.changed).map(CatalogStep::RemoveToolset);
+        let remove_tools = tools.removed.iter().chain(&tools.changed).map(CatalogStep::RemoveTool);
+        let add_tools = tools.added.iter().chain(&tools.changed).map(CatalogStep::AddTool);
+        let add_toolsets = toolsets.added.iter().chain(&toolsets.changed).map(CatalogStep::AddToolset);
+        remove_toolsets.chain(remove_tools).chain(add_tools).chain(add_toolsets)
     }
 }
 
@@ -107,34 +108,35 @@ impl Catalog {
     pub fn diff(old: &Catalog, new: &Catalog) -> CatalogDiff {
         let key = |(server, uri): (&ServerId, &str)| ResourceKey { server: server.clone(), uri: uri.into() };
         CatalogDiff {
-            tools: diff_lists(by_name(old.tools()), by_name(new.tools()), ExposedName::clone),
-            prompts: diff_lists(prompts(old), prompts(new), ExposedName::clone),
-            resources: diff_lists(resources(old), resources(new), key),
-            templates: diff_lists(templates(old), templates(new), key),
-            toolsets: diff_lists(toolsets(old), toolsets(new), ServerId::clone),
+            tools: diff_lists(key_tools(old), key_tools(new), ExposedName::clone),
+            prompts: diff_lists(key_prompts(old), key_prompts(new), ExposedName::clone),
+            resources: diff_lists(key_resources(old), key_resources(new), key),
+            templates: diff_lists(key_templates(old), key_templates(new), key),
+            toolsets: diff_lists(key_toolsets(old), key_toolsets(new), ServerId::clone),
         }
     }
 }
 
-fn by_name(tools: &[ExposedTool]) -> ItemMap<&ExposedName, (&ServerId, &RawJson)> {
-    tools.iter().map(|it| (&it.name, (&it.server, &it.tool.raw))).collect()
+fn key_tools(catalog: &Catalog) -> KeyedItems<&ExposedName, (&ServerId, &RawJson)> {
+    catalog.tools().iter().map(|it| (&it.name, (&it.server, &it.tool.raw))).collect()
 }
 
-fn prompts(catalog: &Catalog) -> ItemMap<&ExposedName, (&ServerId, &RawJson)> {
+fn key_prompts(catalog: &Catalog) -> KeyedItems<&ExposedName, (&ServerId, &RawJson)> {
     catalog.prompts().iter().map(|it| (&it.name, (&it.server, &it.prompt.raw))).collect()
 }
 
-fn resources(catalog: &Catalog) -> ItemMap<(&ServerId, &str), (&ExposedName, &RawJson)> {
+fn key_resources(catalog: &Catalog) -> KeyedItems<(&ServerId, &str), (&ExposedName, &RawJson)> {
     let each = catalog.resources().iter();
     each.map(|it| ((&it.server, &*it.resource.uri), (&it.name, &it.resource.raw))).collect()
 }
 
-fn templates(catalog: &Catalog) -> ItemMap<(&ServerId, &str), (&ExposedName, &RawJson)> {
+fn key_templates(catalog: &Catalog) -> KeyedItems<(&ServerId, &str), (&ExposedName, &RawJson)> {
     let each = catalog.templates().iter();
     each.map(|it| ((&it.server, &*it.template.uri_template), (&it.name, &it.template.raw))).collect()
 }
 
-fn toolsets(catalog: &Catalog) -> ItemMap<&ServerId, BTreeMap<&ExposedName, &RawJson>> {
+/// The value of a toolset is its tools.
+fn key_toolsets(catalog: &Catalog) -> KeyedItems<&ServerId, BTreeMap<&ExposedName, &RawJson>> {
     let mut tools: HashMap<&ServerId, BTreeMap<&ExposedName, &RawJson>> = HashMap::new();
     for it in catalog.tools() {
         tools.entry(&it.server).or_default().insert(&it.name, &it.tool.raw);
@@ -142,25 +144,26 @@ fn toolsets(catalog: &Catalog) -> ItemMap<&ServerId, BTreeMap<&ExposedName, &Raw
     catalog.toolsets().iter().map(|it| (it, tools.remove(it).unwrap_or_default())).collect()
 }
 
-/// The content of one list: unique keys with their values.
-type ItemMap<Q, V> = Vec<(Q, V)>;
+/// The items of one list, in order: unique keys, and the values that are compared.
+type KeyedItems<K, V> = Vec<(K, V)>;
 
-fn diff_lists<Q: Copy + Eq + Hash, V: PartialEq, K>(
-    old: ItemMap<Q, V>,
-    new: ItemMap<Q, V>,
-    own: impl Fn(Q) -> K,
-) -> ListDiff<K> {
-    let order: Vec<Q> = old.iter().map(|(key, _)| *key).collect();
-    let mut left: HashMap<Q, V> = old.into_iter().collect();
+/// Compares two lists. `to_owned_key` converts a borrowed key for the result.
+fn diff_lists<K: Copy + Eq + Hash, V: PartialEq, O>(
+    old: KeyedItems<K, V>,
+    new: KeyedItems<K, V>,
+    to_owned_key: impl Fn(K) -> O,
+) -> ListDiff<O> {
+    let old_keys: Vec<K> = old.iter().map(|(key, _)| *key).collect();
+    let mut only_old: HashMap<K, V> = old.into_iter().collect();
     let mut res = ListDiff::default();
     for (key, value) in new {
-        match left.remove(&key) {
-            None => res.added.push(own(key)),
-            Some(was) if was != value => res.changed.push(own(key)),
+        match only_old.remove(&key) {
+            None => res.added.push(to_owned_key(key)),
+            Some(old_value) if old_value != value => res.changed.push(to_owned_key(key)),
             Some(_) => {}
         }
     }
-    res.removed = order.into_iter().filter(|it| left.contains_key(it)).map(own).collect();
+    res.removed = old_keys.into_iter().filter(|key| only_old.contains_key(key)).map(to_owned_key).collect();
     res
 }
 

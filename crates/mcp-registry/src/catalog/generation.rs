@@ -14,7 +14,7 @@ use crate::catalog::snapshot::Catalog;
 use crate::catalog::timestamp::rfc3339;
 use crate::problem::Problem;
 
-/// A catalog with its problems.
+/// A numbered catalog with the problems of the host.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Generation {
@@ -27,9 +27,14 @@ pub struct Generation {
 }
 
 impl Generation {
-    /// Returns the next generation with `catalog` and the host's own problems `others`.
-    pub fn successor(&self, catalog: Arc<Catalog>, others: Vec<Problem>, now: SystemTime) -> Generation {
-        let found = others.into_iter().chain(catalog.problems().iter().cloned());
+    /// Returns the next generation with `catalog`. Its problems are `host_problems` and those of the catalog.
+    pub fn successor(
+        &self,
+        catalog: Arc<Catalog>,
+        host_problems: Vec<Problem>,
+        now: SystemTime,
+    ) -> Generation {
+        let found = host_problems.into_iter().chain(catalog.problems().iter().cloned());
         let problems = ActiveProblem::update(&self.problems, found, now);
         Generation { number: self.number + 1, catalog, problems }
     }
@@ -40,7 +45,7 @@ impl Generation {
     }
 }
 
-/// A problem with the time since when it is active.
+/// A problem with the time since which it is active.
 ///
 /// Serializes as `{"id", "kind", "severity", "server", "tool", "message", "since"}`; `since` is RFC 3339.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -52,7 +57,7 @@ pub struct ActiveProblem {
     /// The problem.
     #[serde(flatten)]
     pub problem: Problem,
-    /// The time when the problem first appeared without interruption.
+    /// The time since which the problem has existed without interruption.
     #[serde(serialize_with = "serialize_rfc3339")]
     pub since: SystemTime,
 }

@@ -20,35 +20,39 @@ pub enum ToolLookup<'a> {
     },
 }
 
-/// Returns the tool with the most similar name: at most a third of the characters, and at most three, may differ.
-pub(crate) fn nearest<'a>(tools: &'a [ExposedTool], name: &str) -> Option<&'a ExposedTool> {
+/// Finds the tool with the most similar exposed or original name. At most a third of the characters, and at most three,
+/// may differ.
+pub(crate) fn find_nearest<'a>(tools: &'a [ExposedTool], name: &str) -> Option<&'a ExposedTool> {
     // A very long name is not similar to any, and would be slow to compare.
     const MAX_NAME_BYTES: usize = 256;
     if name.len() > MAX_NAME_BYTES {
         return None;
     }
     let limit = (name.chars().count() / 3).clamp(1, 3);
-    let wanted = counts(name);
+    let name_counts = count_characters(name);
     // One edit replaces at most one character, so names with too many different characters are skipped.
-    let distance = |it: &str| {
-        let differ: usize = counts(it).iter().zip(&wanted).map(|(left, right)| left.abs_diff(*right)).sum();
-        (differ <= 2 * limit && it.len() <= MAX_NAME_BYTES).then(|| strsim::osa_distance(it, name))
+    let distance = |other: &str| {
+        let counts = count_characters(other);
+        let difference: usize =
+            counts.iter().zip(&name_counts).map(|(left, right)| left.abs_diff(*right)).sum();
+        (difference <= 2 * limit && other.len() <= MAX_NAME_BYTES).then(|| strsim::osa_distance(other, name))
     };
     tools
         .iter()
-        .filter_map(|it| {
-            let nearer = distance(it.name.as_str()).into_iter().chain(distance(&it.tool.name)).min()?;
-            (nearer <= limit).then_some((nearer, it))
+        .filter_map(|tool| {
+            let distances = [distance(tool.name.as_str()), distance(&tool.tool.name)];
+            let smallest = distances.into_iter().flatten().min()?;
+            (smallest <= limit).then_some((smallest, tool))
         })
         .min_by_key(|(distance, _)| *distance)
-        .map(|(_, it)| it)
+        .map(|(_, tool)| tool)
 }
 
 /// Counts the characters of `name`, by their last five bits.
-fn counts(name: &str) -> [usize; 32] {
+fn count_characters(name: &str) -> [usize; 32] {
     let mut res = [0; 32];
-    for it in name.chars() {
-        res[it as usize % 32] += 1;
+    for character in name.chars() {
+        res[character as usize % 32] += 1;
     }
     res
 }

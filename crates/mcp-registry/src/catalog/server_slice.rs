@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 use mcp_host_model::{ExposureRules, RawJson, ServerId, Severity};
 
 use crate::catalog::name_owner::NameOwner;
-use crate::filter::rules::{CompiledRules, Decision, ExposureVerdict, transform};
-use crate::hash::{CatalogHash, Encoder};
+use crate::filter::rules::{CompiledRules, Decision, ExposureVerdict, apply_transforms};
+use crate::hash::{CatalogHash, HashEncoder};
 use crate::lists::{Builtins, CatalogServer, ListKind, RejectedItem, ServerLists};
 use crate::lock::{Drift, DriftConsequence, Enforcement, ItemKind};
 use crate::name::display::{quote, truncate};
@@ -26,13 +26,13 @@ pub(crate) type ExposedItem = (usize, ExposedName);
 pub(crate) struct ServerSlice {
     pub(crate) entry: CatalogServer,
     drift: Option<Arc<Drift>>,
-    /// Whether the server has a toolset; false if the toolset's name collides.
-    pub(crate) is_toolset: bool,
+    /// Whether the server has a toolset; false if the toolset's name is used by another one.
+    pub(crate) has_toolset: bool,
     pub(crate) tools: Vec<ExposedItem>,
     pub(crate) prompts: Vec<ExposedItem>,
     pub(crate) resources: Vec<ExposedItem>,
     pub(crate) templates: Vec<ExposedItem>,
-    /// Unapproved tools, and unapproved prompts. They are hidden, but their names stay reserved.
+    /// The unapproved tools, and the unapproved prompts. They are hidden, but their names stay reserved.
     pub(crate) withheld: [Vec<ExposedItem>; 2],
     /// The decisions on tools, prompts and resources.
     decisions: [Vec<Decision>; 3],
@@ -41,8 +41,8 @@ pub(crate) struct ServerSlice {
     hash: OnceLock<CatalogHash>,
 }
 
-/// Looks up an exposed name among those of earlier servers. Returns the server and the item's original name.
-pub(crate) type OtherNames<'a> = &'a dyn Fn(&str) -> Option<(&'a ServerId, &'a str)>;
+/// A lookup of an exposed name among those of earlier servers. Returns the server and the item's original name.
+pub(crate) type EarlierNames<'a> = &'a dyn Fn(&str) -> Option<(&'a ServerId, &'a str)>;
 
 /// Decides on several names of one server in order, including collisions among them and with `builtins`. The
 /// server need not be connected. Resources are decided by name, because their URIs are unknown.
@@ -53,58 +53,57 @@ pub fn decide_all(
     rules: &ExposureRules,
     originals: &[&str],
 ) -> Vec<Decision> {
-    let decider = CompiledRules::new(server, rules);
+    let compiled = CompiledRules::new(server, rules);
     match list {
-        ListKind::Resource => originals.iter().map(|it| decide_label(&decider, rules, it, it)).collect(),
+        ListKind::Resource => originals.iter().map(|it| decide_label(&compiled, rules, it, it)).collect(),
         ListKind::Tool | ListKind::Prompt => {
             let mut names = NameTable::new(builtins, list, &|_| None);
-            originals.iter().map(|it| names.claim(decider.decide(it), it)).collect()
+            originals.iter().map(|it| names.claim(compiled.decide(it), it)).collect()
         }
     }
 }
 
 impl ServerSlice {
     /// Computes the slice of a server as if there were no other servers.
-    pub(crate) fn standalone(
+    pub(crate) fn compute_standalone(
         builtins: &Builtins,
         entry: &CatalogServer,
         drift: Option<&Arc<Drift>>,
     ) -> ServerSlice {
-        ServerSlice::after_others(builtins, entry, drift, [&|_| None, &|_| None])
+        ServerSlice::compute(builtins, entry, drift, [&|_| None, &|_| None])
     }
 
-    /// Computes the slice of a server. Earlier servers already use the names that `tools` and `prompts` find.
-    pub(crate) fn after_others<'a>(
+    /// Computes the slice of a server. `earlier_tools` and `earlier_prompts` find the names that earlier servers use.
+    pub(crate) fn compute<'a>(
         builtins: &'a Builtins,
         entry: &CatalogServer,
         drift: Option<&Arc<Drift>>,
-        [tools, prompts]: [OtherNames<'a>; 2],
+        [earlier_tools, earlier_prompts]: [EarlierNames<'a>; 2],
     ) -> ServerSlice {
         let mut res = ServerSlice::empty(entry, drift);
         let server = &entry.id;
-        let ServerLists { tools: listed, prompts: prompted, resources, templates, rejected: _ } =
-            &*entry.lists;
+        let ServerLists { tools, prompts, resources, templates, rejected: _ } = &*entry.lists;
         let drift = drift.map(|it| &**it);
         res.problems.extend(drift.and_then(|it| it.problem(server)));
-        let names = NameTable::new(builtins, ListKind::Tool, tools);
-        let originals = listed.iter().map(|it| &*it.name);
+        let names = NameTable::new(builtins, ListKind::Tool, earlier_tools);
+        let originals = tools.iter().map(|it| &*it.name);
         res.tools = res.name_items((ItemKind::Tool, &entry.exposure.tools), originals, names, drift);
-        let names = NameTable::new(builtins, ListKind::Prompt, prompts);
-        let originals = prompted.iter().map(|it| &*it.name);
+        let names = NameTable::new(builtins, ListKind::Prompt, earlier_prompts);
+        let originals = prompts.iter().map(|it| &*it.name);
         res.prompts = res.name_items((ItemKind::Prompt, &entry.exposure.prompts), originals, names, drift);
-        let (rules, decider) =
+        let (rules, compiled) =
             (&entry.exposure.resources, CompiledRules::new(server, &entry.exposure.resources));
         let labels = resources.iter().map(|it| (&*it.name, &*it.uri));
-        res.resources = res.name_resources(ItemKind::Resource, (&decider, rules), labels, drift);
+        res.resources = res.name_resources(ItemKind::Resource, (&compiled, rules), labels, drift);
         let labels = templates.iter().map(|it| (&*it.name, &*it.uri_template));
-        res.templates = res.name_resources(ItemKind::Template, (&decider, rules), labels, drift);
+        res.templates = res.name_resources(ItemKind::Template, (&compiled, rules), labels, drift);
         res.add_malformed();
         res
     }
 
-    /// The slice of a server whose toolset name is already used by `owner`: everything is hidden (DM-033, X-19).
-    pub(crate) fn toolset_collision(entry: &CatalogServer, owner: &str) -> ServerSlice {
-        let mut res = ServerSlice { is_toolset: false, ..ServerSlice::empty(entry, None) };
+    /// Computes the slice of a server whose toolset name `owner` already uses: everything is hidden (DM-033, X-19).
+    pub(crate) fn compute_collided(entry: &CatalogServer, owner: &str) -> ServerSlice {
+        let mut res = ServerSlice { has_toolset: false, ..ServerSlice::empty(entry, None) };
         let id = &entry.id;
         let message = format!("Toolset name collision: {id} ({owner}); its tools are not shown");
         res.problems.push(Problem::server_error(id, Severity::Error, message));
@@ -130,7 +129,7 @@ impl ServerSlice {
         ServerSlice {
             entry: entry.clone(),
             drift: drift.cloned(),
-            is_toolset: true,
+            has_toolset: true,
             tools: Vec::new(),
             prompts: Vec::new(),
             resources: Vec::new(),
@@ -144,15 +143,16 @@ impl ServerSlice {
 
     /// Returns whether the inputs are unchanged. Lists and drifts are immutable, so pointer equality suffices.
     pub(crate) fn is_unchanged(&self, entry: &CatalogServer, drift: Option<&Arc<Drift>>) -> bool {
-        let same_drift = match (&self.drift, drift) {
+        let is_same_drift = match (&self.drift, drift) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
         let CatalogServer { id, exposure, lists } = &self.entry;
-        same_drift && Arc::ptr_eq(lists, &entry.lists) && *id == entry.id && *exposure == entry.exposure
+        is_same_drift && Arc::ptr_eq(lists, &entry.lists) && *id == entry.id && *exposure == entry.exposure
     }
 
+    /// The decisions on the items of a list, in order.
     pub(crate) fn decisions(&self, list: ListKind) -> &[Decision] {
         &self.decisions[list_index(list)]
     }
@@ -163,8 +163,9 @@ impl ServerSlice {
         self.decisions[list_index(list)].push(decision);
     }
 
-    /// Withholds or reports an exposed item that differs from the approved one. The caller keeps the name of a
-    /// withheld item reserved; otherwise another item under this name could be taken for the approved one.
+    /// Changes the decision on an exposed item that differs from the approved one to withheld, or adds a problem, by
+    /// the policy. The caller keeps the name of a withheld item reserved; otherwise another item could get this name
+    /// and be mistaken for the approved one.
     fn enforce_approval(
         &mut self,
         drift: Option<&Drift>,
@@ -195,7 +196,7 @@ impl ServerSlice {
         }
     }
 
-    /// Names tools or prompts, and returns the exposed ones. Withheld ones keep their names reserved.
+    /// Decides on the names of tools or prompts, and returns the exposed ones. Withheld ones keep their names reserved.
     fn name_items<'a>(
         &mut self,
         (item, rules): (ItemKind, &ExposureRules),
@@ -204,37 +205,40 @@ impl ServerSlice {
         drift: Option<&Drift>,
     ) -> Vec<ExposedItem> {
         let (server, list) = (self.entry.id.clone(), item.list());
-        let decider = CompiledRules::new(&server, rules);
-        let mut shown = Vec::with_capacity(originals.size_hint().0);
+        let compiled = CompiledRules::new(&server, rules);
+        let mut exposed = Vec::with_capacity(originals.size_hint().0);
         names.own.reserve(originals.size_hint().0);
         for (at, original) in originals.enumerate() {
-            let decision = names.claim(decider.decide(original), original);
+            let decision = names.claim(compiled.decide(original), original);
             let name = decision.exposed.clone().map(|it| (at, it));
             let decision = self.enforce_approval(drift, (item, original), decision);
-            let held =
-                if decision.exposed.is_some() { &mut shown } else { &mut self.withheld[list_index(list)] };
-            held.extend(name);
+            if decision.exposed.is_some() {
+                exposed.extend(name);
+            } else {
+                self.withheld[list_index(list)].extend(name);
+            }
             self.record_decision(list, decision);
         }
-        shown
+        exposed
     }
 
-    /// Labels resources or templates: filtered and transformed by name, unique by URI. Returns the exposed ones.
+    /// Decides on resources or templates, and returns the exposed ones. They are filtered and transformed by name, and
+    /// unique by URI. `labels` are their names and URIs.
     fn name_resources<'a>(
         &mut self,
         item: ItemKind,
-        (decider, rules): (&CompiledRules<'_>, &ExposureRules),
+        (compiled, rules): (&CompiledRules<'_>, &ExposureRules),
         labels: impl Iterator<Item = (&'a str, &'a str)>,
         drift: Option<&Drift>,
     ) -> Vec<ExposedItem> {
-        let (mut uris, mut shown) = (HashSet::new(), Vec::new());
+        let (mut uris, mut exposed) = (HashSet::new(), Vec::new());
         for (at, (name, uri)) in labels.enumerate() {
-            let decision = show_uri_once(&mut uris, uri, decide_label(decider, rules, name, uri));
+            let decision = hide_duplicate_uri(&mut uris, uri, decide_label(compiled, rules, name, uri));
             let decision = self.enforce_approval(drift, (item, uri), decision);
-            shown.extend(decision.exposed.clone().map(|it| (at, it)));
+            exposed.extend(decision.exposed.clone().map(|it| (at, it)));
             self.record_decision(item.list(), decision);
         }
-        shown
+        exposed
     }
 
     /// Adds decisions for malformed items.
@@ -254,22 +258,23 @@ impl ServerSlice {
     pub(crate) fn hash(&self) -> &CatalogHash {
         self.hash.get_or_init(|| {
             let lists = &*self.entry.lists;
-            let mut encoder = Encoder::new("mcp-registry share 1");
-            encoder.items(self.tools.iter().map(|(at, name)| (name, &lists.tools[*at].raw)));
-            encoder.items(self.prompts.iter().map(|(at, name)| (name, &lists.prompts[*at].raw)));
-            encoder.items(self.resources.iter().map(|(at, name)| (name, &lists.resources[*at].raw)));
-            encoder.items(self.templates.iter().map(|(at, name)| (name, &lists.templates[*at].raw)));
-            encoder.hash()
+            let mut encoder = HashEncoder::new("mcp-registry share 1");
+            encoder.write_items(self.tools.iter().map(|(at, name)| (name, &lists.tools[*at].raw)));
+            encoder.write_items(self.prompts.iter().map(|(at, name)| (name, &lists.prompts[*at].raw)));
+            encoder.write_items(self.resources.iter().map(|(at, name)| (name, &lists.resources[*at].raw)));
+            encoder.write_items(self.templates.iter().map(|(at, name)| (name, &lists.templates[*at].raw)));
+            encoder.finish()
         })
     }
 }
 
-impl Encoder {
-    fn items<'a>(&mut self, items: impl ExactSizeIterator<Item = (&'a ExposedName, &'a RawJson)>) {
-        self.number(items.len() as u64);
+impl HashEncoder {
+    /// Hashes the names and definitions of items, in order.
+    fn write_items<'a>(&mut self, items: impl ExactSizeIterator<Item = (&'a ExposedName, &'a RawJson)>) {
+        self.write_number(items.len() as u64);
         for (name, raw) in items {
-            self.text(name.as_str());
-            self.bytes(raw.as_bytes());
+            self.write_text(name.as_str());
+            self.write_bytes(raw.as_bytes());
         }
     }
 }
@@ -285,21 +290,21 @@ fn list_index(list: ListKind) -> usize {
 
 /// Decides on a resource or template. Its name is only a label: it is filtered and transformed, but no naming policy
 /// applies. An empty label is replaced by the URI.
-fn decide_label(decider: &CompiledRules<'_>, rules: &ExposureRules, name: &str, uri: &str) -> Decision {
-    let (exposed, verdict, rule) = match decider.filter_reason(name) {
+fn decide_label(compiled: &CompiledRules<'_>, rules: &ExposureRules, name: &str, uri: &str) -> Decision {
+    let (exposed, verdict, rule) = match compiled.filter_reason(name) {
         Ok(rule) => {
-            let shown = Some(transform(&rules.transforms, name)).filter(|it| !it.is_empty());
-            let shown = shown.unwrap_or(Cow::Borrowed(uri));
-            (Some(shown).filter(|it| !it.is_empty()), ExposureVerdict::Exposed, rule)
+            let label = Some(apply_transforms(&rules.transforms, name)).filter(|label| !label.is_empty());
+            let label = label.unwrap_or(Cow::Borrowed(uri));
+            (Some(label).filter(|label| !label.is_empty()), ExposureVerdict::Exposed, rule)
         }
         Err((verdict, rule)) => (None, verdict, rule),
     };
     let exposed = exposed.map(ExposedName::new);
-    Decision { server: decider.server().clone(), original: name.to_owned(), exposed, verdict, rule }
+    Decision { server: compiled.server().clone(), original: name.to_owned(), exposed, verdict, rule }
 }
 
-/// Hides an item whose URI an earlier exposed item has.
-fn show_uri_once<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: Decision) -> Decision {
+/// Changes the decision on an item to hidden if an earlier exposed item has the same URI.
+fn hide_duplicate_uri<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: Decision) -> Decision {
     if decision.exposed.is_none() || uris.insert(uri) {
         return decision;
     }
@@ -311,19 +316,19 @@ fn show_uri_once<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: Decisi
 struct NameTable<'a, 'n> {
     list: ListKind,
     builtins: ahash::HashSet<&'a str>,
-    others: OtherNames<'a>,
-    /// The original names of this server's items.
+    earlier: EarlierNames<'a>,
+    /// The exposed names of this server's items, with their original names.
     own: ahash::HashMap<ExposedName, &'n str>,
 }
 
 impl<'a, 'n> NameTable<'a, 'n> {
-    fn new(builtins: &'a Builtins, list: ListKind, others: OtherNames<'a>) -> NameTable<'a, 'n> {
-        let own = match list {
+    fn new(builtins: &'a Builtins, list: ListKind, earlier: EarlierNames<'a>) -> NameTable<'a, 'n> {
+        let builtins = match list {
             ListKind::Tool => builtins.tools.as_slice(),
             ListKind::Prompt | ListKind::Resource => &[],
         };
-        let builtins = own.iter().map(String::as_str).collect();
-        NameTable { list, builtins, others, own: ahash::HashMap::default() }
+        let builtins = builtins.iter().map(String::as_str).collect();
+        NameTable { list, builtins, earlier, own: ahash::HashMap::default() }
     }
 
     /// Reserves the decision's name for `original`, or turns the decision into a collision (SK-02).
@@ -332,16 +337,16 @@ impl<'a, 'n> NameTable<'a, 'n> {
             return decision;
         };
         let (list, text) = (self.list.as_str(), name.as_str());
-        let taken = |server: &ServerId, original: &str| {
-            let (shown, original) = (quote(text), quote(original));
-            format!("the name {shown} is taken by {list} {original} of {}", NameOwner::Server(server))
+        let collision = |server: &ServerId, original: &str| {
+            let (exposed, original) = (quote(text), quote(original));
+            format!("the name {exposed} is taken by {list} {original} of {}", NameOwner::Server(server))
         };
         let rule = if self.builtins.contains(text) {
             format!("the name {} belongs to a {list} of {} itself", quote(text), NameOwner::Host)
-        } else if let Some((server, original)) = (self.others)(text) {
-            taken(server, original)
+        } else if let Some((server, original)) = (self.earlier)(text) {
+            collision(server, original)
         } else if let Some(original) = self.own.get(text) {
-            taken(&decision.server, original)
+            collision(&decision.server, original)
         } else {
             self.own.insert(name.clone(), original);
             return decision;

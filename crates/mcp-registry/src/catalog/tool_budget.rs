@@ -1,5 +1,5 @@
-//! A limit on the number and the size of the tools in a list: models choose worse among too many, and each definition
-//! costs tokens in every prompt.
+//! A limit on the number and the size of the tools in a list: models choose worse among too many tools, and each
+//! definition costs tokens in every prompt.
 //!
 //! Tools are kept in the catalog's order, which is that of the configuration. One that does not fit is left out; a
 //! later, smaller one may still fit. So a single huge definition does not hide the tools of other servers.
@@ -28,23 +28,25 @@ impl ToolBudget {
         self.max_tools.is_none() && self.max_tokens.is_none()
     }
 
-    /// A decision about each tool of a list, which are asked for in order.
-    pub fn start(&self) -> BudgetUse {
-        BudgetUse { budget: *self, tools: 0, tokens: 0 }
+    /// Starts to count the tools of one list.
+    pub fn start(&self) -> BudgetTracker {
+        BudgetTracker { budget: *self, tools: 0, tokens: 0 }
     }
 }
 
-/// The tools of one list that were kept so far.
+/// Counts the tools of one list against a budget.
 #[derive(Debug, Clone)]
-pub struct BudgetUse {
+pub struct BudgetTracker {
     budget: ToolBudget,
+    /// The number of tools that were added.
     tools: usize,
+    /// The sum of their tokens, if they are limited.
     tokens: usize,
 }
 
-impl BudgetUse {
-    /// Whether the next tool of the list is kept.
-    pub fn keeps(&mut self, tool: &ExposedTool) -> bool {
+impl BudgetTracker {
+    /// Adds the next tool of the list if it fits. Returns false if it is left out.
+    pub fn try_add(&mut self, tool: &ExposedTool) -> bool {
         let ToolBudget { max_tools, max_tokens } = self.budget;
         if max_tools.is_some_and(|max| self.tools >= max) {
             return false;
@@ -63,15 +65,15 @@ impl BudgetUse {
 
 impl Catalog {
     /// The problem that `budget` leaves out tools of a view; `None` if all fit.
-    pub fn left_out(&self, view: &NamedView, budget: ToolBudget) -> Option<Problem> {
+    pub fn left_out_problem(&self, view: &NamedView, budget: ToolBudget) -> Option<Problem> {
         if budget.is_unlimited() {
             return None;
         }
-        let mut used = budget.start();
+        let mut tracker = budget.start();
         let (mut total, mut left_out, mut names) = (0, 0, Vec::new());
         for tool in self.tools().iter().filter(|tool| view.shows_tool(tool)) {
             total += 1;
-            if !used.keeps(tool) {
+            if !tracker.try_add(tool) {
                 left_out += 1;
                 if names.len() < MAX_NAMES {
                     names.push(tool.name.as_str());
@@ -88,7 +90,7 @@ impl Catalog {
         let limits = [(budget.max_tools, "tools"), (budget.max_tokens, "tokens")];
         let limits = limits.iter().filter_map(|(max, what)| Some(format!("{} {what}", (*max)?)));
         let limits = limits.collect::<Vec<_>>().join(" and ");
-        Some(Problem::tools_left_out(&view.name, (left_out, total), &limits, &names))
+        Some(Problem::tools_left_out(&view.name, left_out, total, &limits, &names))
     }
 }
 
@@ -111,7 +113,8 @@ mod tests {
         };
         let filter = ViewFilter { toolsets, ..ViewFilter::default() };
         let view = NamedView { name: "the token `ann`".to_owned(), filters: vec![filter] };
-        let message = catalog.left_out(&view, budget).map(|problem| problem.message).unwrap_or_default();
+        let message =
+            catalog.left_out_problem(&view, budget).map(|problem| problem.message).unwrap_or_default();
         assert_eq!(message, want);
     }
 
@@ -155,6 +158,6 @@ mod tests {
             Catalog::build(&Builtins::default(), &dominds("web: a_long_name_that_costs_more_tokens b"));
         let max_tokens = Some(catalog.tools()[1].estimated_tokens());
         let mut used = ToolBudget { max_tools: None, max_tokens }.start();
-        assert_eq!([0, 1].map(|at| used.keeps(&catalog.tools()[at])), [false, true]);
+        assert_eq!([0, 1].map(|at| used.try_add(&catalog.tools()[at])), [false, true]);
     }
 }

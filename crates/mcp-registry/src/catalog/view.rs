@@ -12,7 +12,7 @@ use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate
 use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
 
-/// A selection by name.
+/// A selection of names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[expect(
     clippy::exhaustive_enums,
@@ -46,13 +46,13 @@ pub struct ViewFilter {
     pub resources: Selection,
 }
 
-/// A view in use.
+/// A view with the name of its user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a name and its filters; what a view shows is in the filters")]
 pub struct NamedView {
-    /// Its user, as part of a sentence: "the token `ann`".
+    /// The user of the view, as part of a sentence: "the token `ann`".
     pub name: String,
-    /// Its filters; an item must pass all of them.
+    /// The filters; an item must pass all of them.
     pub filters: Vec<ViewFilter>,
 }
 
@@ -71,11 +71,11 @@ impl NamedView {
 pub struct CatalogView<'a> {
     /// The tools, in the catalog's order.
     pub tools: Vec<&'a ExposedTool>,
-    /// The prompts, likewise.
+    /// The prompts, in the catalog's order.
     pub prompts: Vec<&'a ExposedPrompt>,
-    /// The resources, likewise.
+    /// The resources, in the catalog's order.
     pub resources: Vec<&'a ExposedResource>,
-    /// The resource templates, likewise.
+    /// The resource templates, in the catalog's order.
     pub templates: Vec<&'a ExposedTemplate>,
     /// A warning for each selected toolset, without `*`, that does not exist.
     pub problems: Vec<Problem>,
@@ -85,32 +85,33 @@ impl Catalog {
     /// Returns the part that `view` selects.
     pub fn view(&self, view: &ViewFilter) -> CatalogView<'_> {
         let ViewFilter { toolsets, tools, prompts, resources } = view;
-        let seen = |by: &Selection, server: &ServerId, name: &ExposedName| {
-            toolsets.contains(server.as_str()) && by.contains(name.as_str())
+        let is_selected = |names: &Selection, server: &ServerId, name: &ExposedName| {
+            toolsets.contains(server.as_str()) && names.contains(name.as_str())
         };
-        let seen_resource = |server: &ServerId, name: &ExposedName, uri: &str| {
+        let is_selected_resource = |server: &ServerId, name: &ExposedName, uri: &str| {
             toolsets.contains(server.as_str()) && resources.contains_resource(name.as_str(), uri)
         };
         CatalogView {
-            tools: self.tools().iter().filter(|it| seen(tools, &it.server, &it.name)).collect(),
-            prompts: self.prompts().iter().filter(|it| seen(prompts, &it.server, &it.name)).collect(),
+            tools: self.tools().iter().filter(|it| is_selected(tools, &it.server, &it.name)).collect(),
+            prompts: self.prompts().iter().filter(|it| is_selected(prompts, &it.server, &it.name)).collect(),
             resources: (self.resources().iter())
-                .filter(|it| seen_resource(&it.server, &it.name, &it.resource.uri))
+                .filter(|it| is_selected_resource(&it.server, &it.name, &it.resource.uri))
                 .collect(),
             templates: (self.templates().iter())
-                .filter(|it| seen_resource(&it.server, &it.name, &it.template.uri_template))
+                .filter(|it| is_selected_resource(&it.server, &it.name, &it.template.uri_template))
                 .collect(),
-            problems: self.missing(toolsets),
+            problems: self.missing_toolset_problems(toolsets),
         }
     }
 
-    fn missing(&self, toolsets: &Selection) -> Vec<Problem> {
+    /// A problem for each selected toolset, without `*`, that does not exist.
+    fn missing_toolset_problems(&self, toolsets: &Selection) -> Vec<Problem> {
         let Selection::Patterns(names) = toolsets else { return Vec::new() };
-        let mut seen: HashSet<&str> = self.toolsets().iter().map(ServerId::as_str).collect();
-        seen.extend(self.builtin_toolsets().iter().map(String::as_str));
-        // Inserting reported names avoids duplicate problems.
-        let unknown = names.iter().filter(|it| !it.contains('*') && seen.insert(it));
-        unknown.map(|it| Problem::toolset_not_found(it)).collect()
+        let mut known: HashSet<&str> = self.toolsets().iter().map(ServerId::as_str).collect();
+        known.extend(self.builtin_toolsets().iter().map(String::as_str));
+        // A reported name is inserted, so that it is reported once.
+        let unknown = names.iter().filter(|name| !name.contains('*') && known.insert(name));
+        unknown.map(|name| Problem::toolset_not_found(name)).collect()
     }
 }
 
@@ -124,11 +125,11 @@ impl Selection {
         }
     }
 
+    /// Returns whether a resource is selected: by its URI if the pattern has a `:`, else by its name.
     fn contains_resource(&self, name: &str, uri: &str) -> bool {
         let Selection::Patterns(patterns) = self else { return self.contains(name) };
-        let by_uri = |pattern: &str| pattern.contains(':');
         let matches = |pattern: &String| {
-            let key = if by_uri(pattern) { uri } else { name };
+            let key = if pattern.contains(':') { uri } else { name };
             first_match(std::slice::from_ref(pattern), key).is_some()
         };
         patterns.iter().any(matches)

@@ -1,4 +1,4 @@
-//! Filters: the two modes of a whitelist and a blacklist, and the reason for each decision.
+//! Filters: whether a whitelist and a blacklist allow a name, and the deciding pattern.
 //!
 //! Filters match original names, so they stay valid when the transforms change (DM-037).
 
@@ -31,14 +31,14 @@ pub(crate) enum FilterMatch<'a> {
 /// Applies a filter to one original name. The result names the first matching pattern of a list.
 pub(crate) fn match_filter<'a>(filter: &'a ExposureFilter, original: &str) -> FilterMatch<'a> {
     let ExposureFilter { whitelist, blacklist } = filter;
-    let whitelisted = || first_match(whitelist, original);
+    let whitelist_match = || first_match(whitelist, original);
     if blacklist.is_empty() {
         if whitelist.is_empty() {
             return FilterMatch::Unfiltered;
         }
-        return whitelisted().map_or(FilterMatch::NotWhitelisted, FilterMatch::Whitelisted);
+        return whitelist_match().map_or(FilterMatch::NotWhitelisted, FilterMatch::Whitelisted);
     }
-    match (first_match(blacklist, original), whitelisted()) {
+    match (first_match(blacklist, original), whitelist_match()) {
         (Some(blacklist), Some(whitelist)) => FilterMatch::WhitelistOverrides { whitelist, blacklist },
         (Some(blacklist), None) => FilterMatch::Blacklisted(blacklist),
         (None, Some(whitelist)) => FilterMatch::Whitelisted(whitelist),
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn dm_040_dm_041_beside_a_blacklist_a_whitelist_only_rescues() {
+    fn dm_040_dm_041_whitelist_beside_a_blacklist_only_adds_exceptions() {
         check("", "*_unsafe", "a a_unsafe", "shown black:*_unsafe");
         check(
             "browser_* page_*",

@@ -11,24 +11,25 @@ pub fn first_match<'a>(patterns: &'a [String], name: &str) -> Option<&'a str> {
 /// at most the product of both lengths. Comparing bytes is enough, since a UTF-8 sequence matches only itself.
 fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
-    let (mut at, mut read) = (0, 0);
+    let (mut pattern_at, mut name_at) = (0, 0);
+    // The position of the latest `*`, and the end of the part of the name that it matches.
     let mut star = None;
-    while read < name.len() {
-        if pattern.get(at) == Some(&b'*') {
-            star = Some((at, read));
-            at += 1;
-        } else if pattern.get(at) == Some(&name[read]) {
-            at += 1;
-            read += 1;
-        } else if let Some((star_at, taken)) = star {
-            star = Some((star_at, taken + 1));
-            at = star_at + 1;
-            read = taken + 1;
+    while name_at < name.len() {
+        if pattern.get(pattern_at) == Some(&b'*') {
+            star = Some((pattern_at, name_at));
+            pattern_at += 1;
+        } else if pattern.get(pattern_at) == Some(&name[name_at]) {
+            pattern_at += 1;
+            name_at += 1;
+        } else if let Some((star_at, match_end)) = star {
+            star = Some((star_at, match_end + 1));
+            pattern_at = star_at + 1;
+            name_at = match_end + 1;
         } else {
             return false;
         }
     }
-    pattern[at..].iter().all(|byte| *byte == b'*')
+    pattern[pattern_at..].iter().all(|byte| *byte == b'*')
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use mcp_host_model::internal::{JsonCursor, JsonSlice};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
-/// The depth to which values are normalised.
+/// The maximum depth of values that are encoded. Deeper ones are hashed as text.
 const MAX_DEPTH: usize = 32;
 
 /// The prefix of a printed hash.
@@ -34,7 +34,7 @@ impl JsonDigest {
     /// Hashes a text, as the JSON string with this content.
     pub(crate) fn of_text(text: &str) -> JsonDigest {
         let mut res = Vec::with_capacity(text.len() + 16);
-        put_bytes(b's', text.as_bytes(), &mut res);
+        write_bytes(b's', text.as_bytes(), &mut res);
         JsonDigest::of_encoding(&res)
     }
 
@@ -50,6 +50,7 @@ impl JsonDigest {
         JsonDigest::of_encoding(&[b"+".as_slice(), &self.0, &other.0].concat())
     }
 
+    /// Hashes an encoding.
     fn of_encoding(bytes: &[u8]) -> JsonDigest {
         JsonDigest(Sha256::digest(bytes).into())
     }
@@ -80,8 +81,8 @@ impl fmt::Display for JsonDigest {
     }
 }
 
-/// Returns the members of a JSON object in order, duplicates included. `None` for other values.
-pub(super) fn members(json: &str) -> Option<Vec<Member<'_>>> {
+/// Reads the members of a JSON object in order, duplicates included. `None` for other values.
+pub(super) fn read_members(json: &str) -> Option<Vec<Member<'_>>> {
     let (mut cursor, mut members) = (JsonCursor::new(json), Vec::new());
     let read = cursor.read_object(|key, cursor| {
         members.push((key, cursor.skip_value()?));
@@ -95,46 +96,49 @@ pub(super) fn members(json: &str) -> Option<Vec<Member<'_>>> {
 pub(super) type Member<'a> = (Cow<'a, str>, JsonSlice<'a>);
 
 /// Writes the type of a value, its length, and its content.
-fn put_bytes(kind: u8, bytes: &[u8], out: &mut Vec<u8>) {
+fn write_bytes(kind: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(kind);
     out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
     out.extend_from_slice(bytes);
 }
 
-fn put_count(kind: u8, length: usize, out: &mut Vec<u8>) {
+/// Writes the type of a value and the number of its parts.
+fn write_count(kind: u8, length: usize, out: &mut Vec<u8>) {
     out.push(kind);
     out.extend_from_slice(&(length as u64).to_le_bytes());
 }
 
+/// Writes the encoding of a value.
 fn encode(json: &str, depth: usize, out: &mut Vec<u8>) {
     let json = json.trim();
     match json.as_bytes().first() {
-        _ if depth > MAX_DEPTH => put_bytes(b'r', json.as_bytes(), out),
-        Some(b'{') => match members(json) {
+        _ if depth > MAX_DEPTH => write_bytes(b'r', json.as_bytes(), out),
+        Some(b'{') => match read_members(json) {
             Some(members) => encode_object(members, depth, out),
-            None => put_bytes(b'r', json.as_bytes(), out),
+            None => write_bytes(b'r', json.as_bytes(), out),
         },
         Some(b'[') => match serde_json::from_str::<Vec<&RawValue>>(json) {
             Ok(items) => {
-                put_count(b'a', items.len(), out);
+                write_count(b'a', items.len(), out);
                 items.iter().for_each(|it| encode(it.get(), depth + 1, out));
             }
-            Err(_) => put_bytes(b'r', json.as_bytes(), out),
+            Err(_) => write_bytes(b'r', json.as_bytes(), out),
         },
         Some(b'"') => match serde_json::from_str::<String>(json) {
-            Ok(text) => put_bytes(b's', text.as_bytes(), out),
-            Err(_) => put_bytes(b'r', json.as_bytes(), out),
+            Ok(text) => write_bytes(b's', text.as_bytes(), out),
+            Err(_) => write_bytes(b'r', json.as_bytes(), out),
         },
-        Some(_) | None => put_bytes(b'l', json.as_bytes(), out),
+        Some(_) | None => write_bytes(b'l', json.as_bytes(), out),
     }
 }
 
+/// Writes the encoding of an object.
 fn encode_object(mut members: Vec<Member<'_>>, depth: usize, out: &mut Vec<u8>) {
     // The sort is stable: duplicates keep their order.
     members.sort_by(|one, other| one.0.cmp(&other.0));
-    put_count(b'o', members.len(), out);
+    write_count(b'o', members.len(), out);
     for (key, value) in members {
-        put_bytes(b'k', key.as_bytes(), out);
+        write_bytes(b'k', key.as_bytes(), out);
         encode(value.as_str(), depth + 1, out);
     }
 }
@@ -166,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_does() {
+    fn content_changes_the_hash() {
         check_other("[1,2]", "[2,1]");
         check_other("1", "1.0");
         check_other("\"1\"", "1");
@@ -181,14 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_without_end_has_a_hash_too() {
+    fn deeply_nested_value_has_a_hash() {
         let deep = |inner: &str| format!("{}{inner}{}", "[".repeat(5_000), "]".repeat(5_000));
         check_same(&deep("1"), &deep("1"));
         check_other(&deep("1"), &deep("2"));
     }
 
     #[test]
-    fn a_hash_is_read_back_and_never_moves() {
+    fn hash_text_round_trips_and_is_stable() {
         let text = digest(r#"{"type":"object"}"#).to_string();
         assert_eq!(text, "sha256:0a2fae70ce0789b8ba8099d4a862a845fb697bb922c0cceffeb2d64944901ec2");
         assert_eq!(JsonDigest::parse(&text), Some(digest(r#"{"type":"object"}"#)));

@@ -10,7 +10,7 @@ use crate::lists::ListKind;
 use crate::name::display::{escape_name, truncate};
 use crate::problem::{Problem, ProblemKind};
 
-/// The consequence of a difference.
+/// What happens to an item that differs from the approved one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[expect(clippy::exhaustive_enums, reason = "mcp-cli reports each, so that none is forgotten")]
 pub enum Enforcement {
@@ -21,13 +21,13 @@ pub enum Enforcement {
     Withhold,
 }
 
-/// The consequences by kind of difference.
+/// What happens to items that differ, by the kind of the difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct DriftPolicy {
-    /// Of changed items.
+    /// For changed items.
     pub changed: Enforcement,
-    /// Of items that were never approved.
+    /// For items that were never approved.
     pub added: Enforcement,
 }
 
@@ -79,15 +79,17 @@ pub enum IdentityPart {
     Instructions,
 }
 
-/// The difference of one server.
+/// The difference between a server and its approved definitions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Drift {
     policy: DriftPolicy,
-    /// No definition was ever approved.
+    /// Whether no definition was ever approved.
     never_approved: bool,
+    /// The present items that differ, by kind and key.
     changes: BTreeMap<ItemKind, BTreeMap<String, ItemChange>>,
+    /// The approved items that are missing, by kind and key.
     removed: Vec<(ItemKind, String)>,
-    about: Vec<IdentityPart>,
+    identity_changes: Vec<IdentityPart>,
 }
 
 /// The maximum number of names in a message.
@@ -104,11 +106,11 @@ impl Drift {
         let nothing = ServerSnapshot::default();
         let mut res = Drift { policy, never_approved: approved.is_none(), ..Drift::default() };
         let before = approved.unwrap_or(&nothing);
-        for (item, prints) in &now.items {
-            for (key, print) in prints {
+        for (item, snapshots) in &now.items {
+            for (key, snapshot) in snapshots {
                 let change = match before.item(*item, key) {
                     None => ItemChange::New,
-                    Some(approved) => match approved.changed_parts(print) {
+                    Some(approved) => match approved.changed_parts(snapshot) {
                         parts if parts.is_empty() => continue,
                         parts => ItemChange::Changed(parts),
                     },
@@ -116,25 +118,27 @@ impl Drift {
                 res.changes.entry(*item).or_default().insert(key.clone(), change);
             }
         }
-        let known = before.items.iter().filter(|it| read.contains(&it.0.list()));
-        let known = known.flat_map(|(item, prints)| prints.keys().map(|key| (*item, key.clone())));
-        res.removed = known.filter(|(item, key)| now.item(*item, key).is_none()).collect();
+        let approved_items = before.items.iter().filter(|(item, _)| read.contains(&item.list()));
+        let approved_keys =
+            approved_items.flat_map(|(item, snapshots)| snapshots.keys().map(|key| (*item, key.clone())));
+        res.removed = approved_keys.filter(|(item, key)| now.item(*item, key).is_none()).collect();
         if approved.is_some() {
-            let (ServerIdentity { name, version, instructions }, other) = (&before.about, &now.about);
+            let (ServerIdentity { name, version, instructions }, other) = (&before.identity, &now.identity);
             let parts = [
                 (IdentityPart::Name, *name != other.name),
                 (IdentityPart::Version, *version != other.version),
                 (IdentityPart::Instructions, *instructions != other.instructions),
             ];
-            res.about = parts.into_iter().filter(|it| it.1).map(|it| it.0).collect();
+            let changed = parts.into_iter().filter(|(_, is_changed)| *is_changed);
+            res.identity_changes = changed.map(|(part, _)| part).collect();
         }
         res
     }
 
     /// Returns whether nothing differs.
     pub fn is_empty(&self) -> bool {
-        let Drift { policy: _, never_approved, changes, removed, about } = self;
-        !never_approved && changes.is_empty() && removed.is_empty() && about.is_empty()
+        let Drift { policy: _, never_approved, changes, removed, identity_changes } = self;
+        !never_approved && changes.is_empty() && removed.is_empty() && identity_changes.is_empty()
     }
 
     /// Returns whether no definition was ever approved.
@@ -144,28 +148,28 @@ impl Drift {
 
     /// Returns the changed parts of the identity.
     pub fn identity_changes(&self) -> &[IdentityPart] {
-        &self.about
+        &self.identity_changes
     }
 
     /// Returns the differing items, removed ones last.
     pub fn items(&self) -> Vec<ItemDrift> {
-        let there = self.changes.iter().flat_map(|(item, changes)| {
+        let present = self.changes.iter().flat_map(|(item, changes)| {
             changes.iter().map(|(key, change)| ItemDrift {
                 item: *item,
                 key: key.clone(),
                 change: Some(change.clone()),
             })
         });
-        let gone =
+        let removed =
             self.removed.iter().map(|(item, key)| ItemDrift { item: *item, key: key.clone(), change: None });
-        there.chain(gone).collect()
+        present.chain(removed).collect()
     }
 
-    /// Returns whether the server's instructions must not be given to models.
+    /// Returns whether the server's instructions must be withheld from models.
     pub fn withholds_instructions(&self) -> bool {
         let enforcement = if self.never_approved { self.policy.added } else { self.policy.changed };
-        let differ = self.never_approved || self.about.contains(&IdentityPart::Instructions);
-        differ && enforcement == Enforcement::Withhold
+        let is_changed = self.never_approved || self.identity_changes.contains(&IdentityPart::Instructions);
+        is_changed && enforcement == Enforcement::Withhold
     }
 
     /// Returns the consequence for a present item; `None` if it does not differ.
@@ -183,20 +187,20 @@ impl Drift {
         Some(DriftConsequence { enforcement, reason })
     }
 
-    /// Returns the problem of the server as a whole.
+    /// Returns the problem of the server as a whole, if its identity, removed items or missing approval cause one.
     pub(crate) fn problem(&self, server: &ServerId) -> Option<Problem> {
         let mut words = Vec::new();
         if self.never_approved {
             words.push("nothing of it was ever approved".to_owned());
         }
-        let about: Vec<&str> = self.about.iter().map(|it| it.as_str()).collect();
-        if !about.is_empty() {
-            let verb = if self.about.len() == 1 && self.about[0] != IdentityPart::Instructions {
+        let identity: Vec<&str> = self.identity_changes.iter().map(|it| it.as_str()).collect();
+        if !identity.is_empty() {
+            let verb = if matches!(self.identity_changes[..], [IdentityPart::Name | IdentityPart::Version]) {
                 "is"
             } else {
                 "are"
             };
-            words.push(format!("its {} {verb} not what was approved", join_words(&about)));
+            words.push(format!("its {} {verb} not what was approved", join_words(&identity)));
         }
         if !self.removed.is_empty() {
             let names: Vec<String> = self
@@ -231,6 +235,7 @@ impl ItemKind {
 }
 
 impl DefinitionPart {
+    /// Whether [`DefinitionPart::description`] is a plural.
     fn is_plural(self) -> bool {
         matches!(self, DefinitionPart::Arguments | DefinitionPart::Annotations | DefinitionPart::Other)
     }

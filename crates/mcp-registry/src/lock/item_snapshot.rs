@@ -1,11 +1,11 @@
-//! The recorded parts of one item.
+//! Snapshots of items: a hash of each part of a definition.
 
 use std::collections::BTreeMap;
 
 use mcp_host_model::RawJson;
 use strum::VariantArray;
 
-use super::digest::{JsonDigest, members};
+use super::digest::{JsonDigest, read_members};
 use crate::name::display::truncate;
 
 /// The maximum length of a recorded description in bytes: enough to display changes.
@@ -98,8 +98,8 @@ impl ItemKind {
         }
     }
 
-    /// Returns the member that is the key.
-    fn key(self) -> &'static str {
+    /// Returns the name of the member that identifies an item.
+    fn key_member(self) -> &'static str {
         match self {
             ItemKind::Tool | ItemKind::Prompt => "name",
             ItemKind::Resource => "uri",
@@ -133,16 +133,16 @@ impl DefinitionPart {
 impl ItemSnapshot {
     /// Records a definition.
     pub fn of(item: ItemKind, raw: &RawJson) -> ItemSnapshot {
-        let members = members(raw.as_str()).unwrap_or_default();
-        let text = members.iter().find(|it| it.0 == "description");
+        let members = read_members(raw.as_str()).unwrap_or_default();
+        let text = members.iter().find(|(key, _)| key == "description");
         let text = text.and_then(|it| it.1.to_text().map(|text| truncate(text.into_owned(), MAX_TEXT_BYTES)));
         let mut groups: BTreeMap<DefinitionPart, Vec<_>> = BTreeMap::new();
         let known = DefinitionPart::VARIANTS.iter().copied().filter(|it| *it != DefinitionPart::Other);
-        let known: Vec<DefinitionPart> = known.filter(|it| it.as_str() != item.key()).collect();
-        let mut named = false;
+        let known: Vec<DefinitionPart> = known.filter(|it| it.as_str() != item.key_member()).collect();
+        let mut has_key = false;
         for (key, value) in members {
-            // The key is not a part. A duplicate of it is, because a reader may take either.
-            if key == item.key() && !std::mem::replace(&mut named, true) {
+            // The key is not a part. A second member of this name is one, because a reader may use either.
+            if key == item.key_member() && !std::mem::replace(&mut has_key, true) {
                 continue;
             }
             let part = known.iter().copied().find(|it| it.as_str() == key);
@@ -161,7 +161,7 @@ impl ItemSnapshot {
             .collect()
     }
 
-    /// Merges two items with one key: a change of either is a difference.
+    /// Merges another item with the same key into this one, so that a change of either changes the hashes.
     pub(super) fn merge(&mut self, other: &ItemSnapshot) {
         for part in DefinitionPart::VARIANTS.iter().copied() {
             match (self.parts.get(&part).copied(), other.parts.get(&part)) {

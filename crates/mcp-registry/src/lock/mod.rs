@@ -27,7 +27,7 @@ pub use text::LockParseError;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct LockFile {
-    /// By server id.
+    /// The definitions by server id.
     pub servers: BTreeMap<String, ServerSnapshot>,
 }
 
@@ -35,9 +35,9 @@ pub struct LockFile {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ServerSnapshot {
-    /// Its identity.
-    pub about: ServerIdentity,
-    /// The items, by kind and key: the name; of resources the URI, of templates the URI template.
+    /// The identity of the server.
+    pub identity: ServerIdentity,
+    /// The items, by kind and key. The key is the name, the URI of a resource, or the URI template of a template.
     pub items: BTreeMap<ItemKind, BTreeMap<String, ItemSnapshot>>,
 }
 
@@ -66,22 +66,22 @@ impl ServerIdentity {
 
 impl ServerSnapshot {
     /// Records everything in these lists. Two items with one key are merged.
-    pub fn of(about: ServerIdentity, lists: &ServerLists) -> ServerSnapshot {
+    pub fn of(identity: ServerIdentity, lists: &ServerLists) -> ServerSnapshot {
         let ServerLists { tools, prompts, resources, templates, rejected: _ } = lists;
         let mut items: BTreeMap<ItemKind, BTreeMap<String, ItemSnapshot>> = BTreeMap::new();
         let mut add = |item: ItemKind, key: &str, raw| {
-            let print = ItemSnapshot::of(item, raw);
-            let known = items.entry(item).or_default();
-            match known.get_mut(key) {
-                Some(twin) => twin.merge(&print),
-                None => drop(known.insert(key.to_owned(), print)),
+            let snapshot = ItemSnapshot::of(item, raw);
+            let items_of_kind = items.entry(item).or_default();
+            match items_of_kind.get_mut(key) {
+                Some(duplicate) => duplicate.merge(&snapshot),
+                None => drop(items_of_kind.insert(key.to_owned(), snapshot)),
             }
         };
         tools.iter().for_each(|it| add(ItemKind::Tool, &it.name, &it.raw));
         prompts.iter().for_each(|it| add(ItemKind::Prompt, &it.name, &it.raw));
         resources.iter().for_each(|it| add(ItemKind::Resource, &it.uri, &it.raw));
         templates.iter().for_each(|it| add(ItemKind::Template, &it.uri_template, &it.raw));
-        ServerSnapshot { about, items }
+        ServerSnapshot { identity, items }
     }
 
     /// Returns an item.
@@ -101,10 +101,10 @@ impl LockFile {
         let approved = self
             .servers
             .entry(server.as_str().to_owned())
-            .or_insert_with(|| ServerSnapshot { about: now.about.clone(), items: BTreeMap::new() });
+            .or_insert_with(|| ServerSnapshot { identity: now.identity.clone(), items: BTreeMap::new() });
         let items = approved.items.entry(item).or_default();
         match now.item(item, key) {
-            Some(print) => drop(items.insert(key.to_owned(), print.clone())),
+            Some(snapshot) => drop(items.insert(key.to_owned(), snapshot.clone())),
             None => drop(items.remove(key)),
         }
     }

@@ -80,7 +80,7 @@ fn every_part_of_a_definition_counts_and_nothing_else() {
 }
 
 #[test]
-fn of_two_of_one_name_neither_may_change() {
+fn change_of_either_duplicate_is_a_difference() {
     let other = A.replace("does a", "does b");
     check(&[A, &other], &[A, &other], "");
     check(&[A, &other], &[&other, A], "a:description");
@@ -106,10 +106,10 @@ fn prompts_resources_and_templates_are_approved_too() {
 }
 
 #[test]
-fn what_a_server_says_of_itself_is_compared() {
+fn identity_of_a_server_is_compared() {
     let about =
         |version: &str, instructions: &str| ServerIdentity::of(Some("s"), Some(version), Some(instructions));
-    let of = |about: ServerIdentity| ServerSnapshot { about, ..approved(&[A]) };
+    let of = |identity: ServerIdentity| ServerSnapshot { identity, ..approved(&[A]) };
     let drift = |now: ServerIdentity| {
         Drift::compute(Some(&of(about("1", "be kind"))), &of(now), &ALL, DriftPolicy::default())
     };
@@ -126,7 +126,7 @@ fn what_a_server_says_of_itself_is_compared() {
 }
 
 #[test]
-fn only_of_a_list_that_was_read_something_is_gone() {
+fn removals_are_detected_only_in_lists_that_were_read() {
     let drift =
         Drift::compute(Some(&approved(&[A])), &approved(&[]), &[ListKind::Prompt], DriftPolicy::default());
     assert!(drift.is_empty());
@@ -157,7 +157,7 @@ fn check_shown(before: Option<&[&str]>, now: &[&str], policy: DriftPolicy, want:
 }
 
 #[test]
-fn what_was_not_approved_is_withheld_or_told() {
+fn unapproved_item_is_withheld_or_reported() {
     let warn = DriftPolicy { changed: Enforcement::Warn, added: Enforcement::Warn };
     let withhold = DriftPolicy::default();
     let changed = A.replace("does a", "does b");
@@ -200,7 +200,7 @@ fn what_was_not_approved_is_withheld_or_told() {
 }
 
 #[test]
-fn a_withheld_tool_keeps_its_name_from_others() {
+fn name_of_a_withheld_tool_stays_reserved() {
     let ids = ["s", "t"].map(|it| ServerId::parse(it).unwrap());
     let exposure = mcp_host_model::Exposure::all(mcp_host_model::NamePolicy::Reject);
     let entries =
@@ -215,10 +215,10 @@ fn a_withheld_tool_keeps_its_name_from_others() {
 }
 
 #[test]
-fn a_lock_reads_back_as_it_was_written() {
+fn lock_file_text_round_trips() {
     let mut lock = LockFile::default();
-    let about = ServerIdentity::of(Some("s"), Some("1"), Some("be kind"));
-    lock.servers.insert("s".to_owned(), ServerSnapshot { about, ..approved(&[A, B]) });
+    let identity = ServerIdentity::of(Some("s"), Some("1"), Some("be kind"));
+    lock.servers.insert("s".to_owned(), ServerSnapshot { identity, ..approved(&[A, B]) });
     lock.servers.insert("empty".to_owned(), ServerSnapshot::default());
     let text = lock.to_text();
     assert_eq!(LockFile::parse(&text), Ok(lock.clone()));

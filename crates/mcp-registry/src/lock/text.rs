@@ -47,6 +47,7 @@ pub enum LockParseError {
     },
 }
 
+/// The members that are checked first, so that an unknown version has an error of its own.
 #[derive(Deserialize)]
 struct LockHeaderJson {
     format: String,
@@ -83,7 +84,7 @@ struct ServerJson {
 impl LockFile {
     /// Serializes the lock file.
     pub fn to_text(&self) -> String {
-        let servers = self.servers.iter().map(|(name, it)| (name.clone(), to_json(it))).collect();
+        let servers = self.servers.iter().map(|(name, it)| (name.clone(), server_to_json(it))).collect();
         let wire = LockJson { format: FORMAT.to_owned(), version: VERSION, servers: UniqueKeyMap(servers) };
         let mut res =
             serde_json::to_string_pretty(&wire).expect("its keys are texts, and it writes to memory");
@@ -110,7 +111,9 @@ impl LockFile {
             return Err(LockParseError::Version { found: version });
         }
         let LockJson { format: _, version: _, servers } = serde_json::from_str(text).map_err(invalid)?;
-        Ok(LockFile { servers: servers.0.into_iter().map(|(name, it)| (name, from_json(it))).collect() })
+        Ok(LockFile {
+            servers: servers.0.into_iter().map(|(name, it)| (name, server_from_json(it))).collect(),
+        })
     }
 }
 
@@ -121,21 +124,21 @@ fn error_message(error: &serde_json::Error) -> String {
     truncate(message.chars().filter(|it| !it.is_control()).collect(), 200)
 }
 
-fn to_json(approved: &ServerSnapshot) -> ServerJson {
-    let ServerSnapshot { about: ServerIdentity { name, version, instructions }, items } = approved;
-    let of = |item: ItemKind| UniqueKeyMap(items.get(&item).cloned().unwrap_or_default());
+fn server_to_json(approved: &ServerSnapshot) -> ServerJson {
+    let ServerSnapshot { identity: ServerIdentity { name, version, instructions }, items } = approved;
+    let items_of = |item: ItemKind| UniqueKeyMap(items.get(&item).cloned().unwrap_or_default());
     ServerJson {
         name: name.clone(),
         version: version.clone(),
         instructions: *instructions,
-        tools: of(ItemKind::Tool),
-        prompts: of(ItemKind::Prompt),
-        resources: of(ItemKind::Resource),
-        templates: of(ItemKind::Template),
+        tools: items_of(ItemKind::Tool),
+        prompts: items_of(ItemKind::Prompt),
+        resources: items_of(ItemKind::Resource),
+        templates: items_of(ItemKind::Template),
     }
 }
 
-fn from_json(server: ServerJson) -> ServerSnapshot {
+fn server_from_json(server: ServerJson) -> ServerSnapshot {
     let ServerJson { name, version, instructions, tools, prompts, resources, templates } = server;
     let items = [
         (ItemKind::Tool, tools.0),
@@ -144,11 +147,11 @@ fn from_json(server: ServerJson) -> ServerSnapshot {
         (ItemKind::Template, templates.0),
     ];
     let items = items.into_iter().filter(|it| !it.1.is_empty()).collect();
-    ServerSnapshot { about: ServerIdentity { name, version, instructions }, items }
+    ServerSnapshot { identity: ServerIdentity { name, version, instructions }, items }
 }
 
-/// The member with the start of the description. The other members are [`DefinitionPart`]s.
-const TEXT: &str = "text";
+/// The name of the member with the start of the description. The other members are [`DefinitionPart`]s.
+const TEXT_MEMBER: &str = "text";
 
 impl Serialize for ItemSnapshot {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -157,7 +160,7 @@ impl Serialize for ItemSnapshot {
             map.serialize_entry(part.as_str(), digest)?;
         }
         if let Some(text) = &self.text {
-            map.serialize_entry(TEXT, text)?;
+            map.serialize_entry(TEXT_MEMBER, text)?;
         }
         map.end()
     }
@@ -176,7 +179,7 @@ impl<'de> Deserialize<'de> for ItemSnapshot {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ItemSnapshot, A::Error> {
                 let mut item = ItemSnapshot::default();
                 while let Some(key) = map.next_key::<String>()? {
-                    let is_new = if key == TEXT {
+                    let is_new = if key == TEXT_MEMBER {
                         item.text.replace(map.next_value()?).is_none()
                     } else if let Ok(part) = key.parse::<DefinitionPart>() {
                         item.parts.insert(part, map.next_value()?).is_none()
@@ -194,6 +197,7 @@ impl<'de> Deserialize<'de> for ItemSnapshot {
     }
 }
 
+/// The error for a key that appears twice in an object.
 fn duplicate_key<E: serde::de::Error>(key: &str) -> E {
     E::custom(format!("the key `{}` appears twice", escape_name(key)))
 }
@@ -231,8 +235,8 @@ impl<T> Default for UniqueKeyMap<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for UniqueKeyMap<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<UniqueKeyMap<T>, D::Error> {
-        struct Members<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+        struct MapVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for MapVisitor<T> {
             type Value = BTreeMap<String, T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -254,6 +258,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for UniqueKeyMap<T> {
                 Ok(res)
             }
         }
-        deserializer.deserialize_map(Members(PhantomData)).map(UniqueKeyMap)
+        deserializer.deserialize_map(MapVisitor(PhantomData)).map(UniqueKeyMap)
     }
 }

@@ -18,7 +18,7 @@ use serde::{Serialize, Serializer};
 pub struct ExposedName(Arc<str>);
 
 impl ExposedName {
-    /// The caller guarantees the invariant.
+    /// A name for which the caller guarantees the invariant.
     pub(crate) fn new(name: impl Into<Arc<str>>) -> ExposedName {
         let name = name.into();
         debug_assert!(!name.is_empty());
@@ -43,7 +43,7 @@ impl Serialize for ExposedName {
     }
 }
 
-/// The format that [`is_valid`] checks, for messages.
+/// The pattern that [`is_valid`] checks, for messages.
 pub(crate) fn pattern_text(limit: NameLimit) -> String {
     format!("^[a-zA-Z0-9_-]{{1,{}}}$", limit.bytes())
 }
@@ -58,31 +58,33 @@ pub fn is_valid(limit: NameLimit, name: &str) -> bool {
 /// Replaces every character outside `class` by `-`.
 pub(crate) fn normalise(class: NameClass, name: &str) -> String {
     let mut res = String::with_capacity(name.len());
-    add_normalised(&mut res, class, name);
+    push_normalised(&mut res, class, name);
     res
 }
 
-fn add_normalised(res: &mut String, class: NameClass, name: &str) {
+/// Appends the normalised name.
+fn push_normalised(res: &mut String, class: NameClass, name: &str) {
     // Most names are unchanged.
-    match name.bytes().all(|it| is_allowed(class, char::from(it))) {
-        true => res.push_str(name),
-        false => res.extend(name.chars().map(|it| if is_allowed(class, it) { it } else { '-' })),
+    if name.bytes().all(|it| is_allowed(class, char::from(it))) {
+        res.push_str(name);
+    } else {
+        res.extend(name.chars().map(|it| if is_allowed(class, it) { it } else { '-' }));
     }
 }
 
-/// Replaces every run of characters that no provider accepts by one `_`, and removes it at the ends; an empty result
-/// becomes `resource` (DMX-10).
+/// Replaces every run of characters outside [`NameClass::Strict`] by one `_`, and removes `_` at the ends. An empty
+/// result becomes `resource` (DMX-10).
 pub(crate) fn slug(name: &str) -> String {
     let mut res = String::with_capacity(name.len());
-    let mut left_out = false;
-    for it in name.chars() {
-        if is_allowed(NameClass::Strict, it) {
-            if std::mem::take(&mut left_out) {
+    let mut is_in_run = false;
+    for character in name.chars() {
+        if is_allowed(NameClass::Strict, character) {
+            if std::mem::take(&mut is_in_run) {
                 res.push('_');
             }
-            res.push(it);
+            res.push(character);
         } else {
-            left_out = true;
+            is_in_run = true;
         }
     }
     match res.trim_matches('_') {
@@ -93,23 +95,23 @@ pub(crate) fn slug(name: &str) -> String {
 
 /// Returns `<server>__<name>`, both parts normalised (HD-114).
 pub(crate) fn qualify(class: NameClass, server: &str, name: &str) -> String {
-    const BETWEEN: &str = "__";
-    let mut res = String::with_capacity(server.len() + BETWEEN.len() + name.len());
-    add_normalised(&mut res, class, server);
-    res.push_str(BETWEEN);
-    add_normalised(&mut res, class, name);
+    const SEPARATOR: &str = "__";
+    let mut res = String::with_capacity(server.len() + SEPARATOR.len() + name.len());
+    push_normalised(&mut res, class, server);
+    res.push_str(SEPARATOR);
+    push_normalised(&mut res, class, name);
     res
 }
 
 /// Returns `name` if it has at most `limit` bytes. Otherwise returns its start, `-`, and eight hexadecimal digits of
 /// its blake3 hash: the same long name always gives the same short one.
 pub fn shorten(mut name: String, limit: usize) -> String {
-    const SUFFIX: usize = 1 + 8;
+    const SUFFIX_BYTES: usize = 1 + 8;
     if name.len() <= limit {
         return name;
     }
     let hash = blake3::hash(name.as_bytes()).to_hex();
-    let mut end = limit - SUFFIX;
+    let mut end = limit - SUFFIX_BYTES;
     while !name.is_char_boundary(end) {
         end -= 1;
     }
@@ -119,11 +121,12 @@ pub fn shorten(mut name: String, limit: usize) -> String {
     name
 }
 
+/// Whether a name of this class may contain the character.
 fn is_allowed(class: NameClass, character: char) -> bool {
-    let strict = character.is_ascii_alphanumeric() || character == '_' || character == '-';
+    let is_strict = character.is_ascii_alphanumeric() || character == '_' || character == '-';
     match class {
-        NameClass::Strict => strict,
-        NameClass::WithDot => strict || character == '.',
+        NameClass::Strict => is_strict,
+        NameClass::WithDot => is_strict || character == '.',
     }
 }
 

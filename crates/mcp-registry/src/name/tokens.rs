@@ -2,7 +2,7 @@
 
 use crate::name::exposed_items::ExposedTool;
 
-/// The tokens around each definition.
+/// The estimated tokens that a provider adds around each definition.
 const FRAME_TOKENS: usize = 8;
 /// ASCII characters per token, in common English and JSON.
 const ASCII_PER_TOKEN: usize = 4;
@@ -15,13 +15,13 @@ impl ExposedTool {
         let mut res = CharacterCount::default();
         self.name.as_str().chars().for_each(|it| res.add(it));
         self.tool.description_text().chars().for_each(|it| res.add(it));
-        let (mut quoted, mut escaped) = (false, false);
-        for it in self.tool.input_schema.as_str().chars() {
-            if quoted || !it.is_ascii_whitespace() {
-                res.add(it);
+        let (mut is_in_string, mut is_escaped) = (false, false);
+        for character in self.tool.input_schema.as_str().chars() {
+            if is_in_string || !character.is_ascii_whitespace() {
+                res.add(character);
             }
-            quoted ^= it == '"' && !escaped;
-            escaped = it == '\\' && !escaped;
+            is_in_string ^= character == '"' && !is_escaped;
+            is_escaped = character == '\\' && !is_escaped;
         }
         FRAME_TOKENS + res.ascii.div_ceil(ASCII_PER_TOKEN) + res.other
     }

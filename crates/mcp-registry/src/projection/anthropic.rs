@@ -20,19 +20,20 @@ use super::projected_tool::ProjectedTool;
 use super::rewrite::INVALID_SCHEMA;
 use crate::name::display::quote;
 
-pub(super) const NAMES: NameFormat = NameFormat { max_bytes: 128, start: FirstCharacter::Any };
+pub(super) const NAME_FORMAT: NameFormat = NameFormat { max_bytes: 128, start: FirstCharacter::Any };
 
-pub(super) fn check(schema: &Value) -> Result<(), String> {
+/// Checks a schema. Fails with the reason why the provider does not accept it.
+pub(super) fn check_schema(schema: &Value) -> Result<(), String> {
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err("the root's `type` is not `object`".to_owned());
     }
     if let Some(keyword) = ["oneOf", "anyOf", "allOf"].into_iter().find(|it| schema.get(it).is_some()) {
         return Err(format!("the root has `{keyword}`"));
     }
-    let kept = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '.' | '-');
-    let named = |it: &&String| !((1..=64).contains(&it.len()) && it.chars().all(kept));
+    let is_allowed = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '.' | '-');
+    let is_invalid = |it: &&String| !((1..=64).contains(&it.len()) && it.chars().all(is_allowed));
     if let Some(name) =
-        schema.get("properties").and_then(Value::as_object).and_then(|it| it.keys().find(named))
+        schema.get("properties").and_then(Value::as_object).and_then(|it| it.keys().find(is_invalid))
     {
         return Err(format!("the provider does not accept the property name {}", quote(name)));
     }

@@ -8,7 +8,7 @@ use super::schema_out::{SchemaOut, ValueOut};
 use crate::name::display::quote;
 
 /// Returns the types that a schema names or implies by its properties or values.
-pub(super) fn types(schema: &Map<String, Value>) -> Vec<&str> {
+pub(super) fn schema_types(schema: &Map<String, Value>) -> Vec<&str> {
     match schema.get("type") {
         Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).collect(),
         Some(only) => only.as_str().into_iter().collect(),
@@ -23,6 +23,7 @@ pub(super) fn types(schema: &Map<String, Value>) -> Vec<&str> {
     }
 }
 
+/// The type of a value.
 fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -35,8 +36,8 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// Returns the only type beside `null`; `None` if there is only `null`.
-fn single<'a>(types: &[&'a str]) -> Result<Option<&'a str>, String> {
+/// Returns the only type besides `null`; `None` if there is only `null`. Fails if there are several.
+fn single_type<'a>(types: &[&'a str]) -> Result<Option<&'a str>, String> {
     let mut others = types.iter().filter(|it| **it != "null");
     match (others.next(), others.next()) {
         (only, None) => Ok(only.copied()),
@@ -44,16 +45,20 @@ fn single<'a>(types: &[&'a str]) -> Result<Option<&'a str>, String> {
     }
 }
 
-/// Closes an object, whose properties must all be required, and adds the type of an enumeration.
-pub(super) fn closed(schema: &Map<String, Value>, res: &mut SchemaOut, depth: usize) -> Result<(), String> {
-    let types = types(schema);
-    single(&types)?;
+/// Closes an object, and adds the type of an enumeration. Fails if a property is optional.
+pub(super) fn close_object(
+    schema: &Map<String, Value>,
+    res: &mut SchemaOut,
+    depth: usize,
+) -> Result<(), String> {
+    let types = schema_types(schema);
+    single_type(&types)?;
     if !types.is_empty() {
-        let named = match types.as_slice() {
+        let type_value = match types.as_slice() {
             [only] => Value::from(*only),
             several => several.iter().copied().collect(),
         };
-        res.0.entry("type".to_owned()).or_insert(ValueOut::Value(named));
+        res.0.entry("type".to_owned()).or_insert(ValueOut::Value(type_value));
     }
     if !types.contains(&"object") {
         return Ok(());
@@ -75,18 +80,22 @@ pub(super) fn closed(schema: &Map<String, Value>, res: &mut SchemaOut, depth: us
     Ok(())
 }
 
-/// Writes unions with `null`, constants and enumerations as OpenAPI does.
-pub(super) fn open_api(schema: &Map<String, Value>, res: &mut SchemaOut, depth: usize) -> Result<(), String> {
+/// Writes unions with `null`, constants and enumerations in the way of OpenAPI. Fails if it has none.
+pub(super) fn apply_open_api(
+    schema: &Map<String, Value>,
+    res: &mut SchemaOut,
+    depth: usize,
+) -> Result<(), String> {
     if schema.contains_key("anyOf") {
         return Ok(());
     }
-    let types = types(schema);
-    let only = single(&types)?.ok_or("`null` alone cannot be expressed")?;
+    let types = schema_types(schema);
+    let only = single_type(&types)?.ok_or("`null` alone cannot be expressed")?;
     res.0.insert("type".to_owned(), ValueOut::Value(Value::from(only)));
     if types.contains(&"null") {
-        res.nullable();
+        res.allow_null();
     }
-    if let Some(values) = enumerated(schema, &types) {
+    if let Some(values) = enumerated_values(schema, &types) {
         if only != "string" || !values.iter().all(Value::is_string) {
             return Err("an enumeration of values that are not strings cannot be expressed".to_owned());
         }
@@ -102,13 +111,13 @@ pub(super) fn open_api(schema: &Map<String, Value>, res: &mut SchemaOut, depth: 
     if depth > 0 && properties.is_none_or(Map::is_empty) {
         return Err("an object of unknown properties cannot be expressed".to_owned());
     }
-    if let Some(name) = properties.into_iter().flat_map(Map::keys).find(|it| !is_parameter(it)) {
+    if let Some(name) = properties.into_iter().flat_map(Map::keys).find(|it| !is_property_name(it)) {
         return Err(format!("the provider does not accept the property name {}", quote(name)));
     }
     if let Some(ValueOut::Value(Value::Array(required))) = res.0.get_mut("required") {
-        let declared =
+        let is_declared =
             |it: &Value| it.as_str().is_some_and(|it| properties.is_some_and(|all| all.contains_key(it)));
-        required.retain(declared);
+        required.retain(is_declared);
         if required.is_empty() {
             res.0.remove("required");
         }
@@ -117,7 +126,7 @@ pub(super) fn open_api(schema: &Map<String, Value>, res: &mut SchemaOut, depth: 
 }
 
 /// Returns the values of an enumeration, or the constant; without `null` if `nullable` covers it.
-fn enumerated(schema: &Map<String, Value>, types: &[&str]) -> Option<Vec<Value>> {
+fn enumerated_values(schema: &Map<String, Value>, types: &[&str]) -> Option<Vec<Value>> {
     let mut res = match (schema.get("const"), schema.get("enum")) {
         (Some(constant), _) => vec![constant.clone()],
         (None, Some(Value::Array(values))) => values.clone(),
@@ -129,8 +138,9 @@ fn enumerated(schema: &Map<String, Value>, types: &[&str]) -> Option<Vec<Value>>
     Some(res)
 }
 
-fn is_parameter(name: &str) -> bool {
-    let kept = |it: char| it.is_ascii_alphanumeric() || it == '_';
-    let begins = name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_');
-    begins && name.len() <= 64 && name.chars().all(kept)
+/// Whether Gemini accepts a property name.
+fn is_property_name(name: &str) -> bool {
+    let is_allowed = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    let is_start_allowed = name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_');
+    is_start_allowed && name.len() <= 64 && name.chars().all(is_allowed)
 }

@@ -30,25 +30,25 @@ use super::profile::{FirstCharacter, NameFormat, ProviderProfile, SchemaDialect}
 use super::projected_tool::ProjectedTool;
 
 pub(super) const PROFILE: ProviderProfile = ProviderProfile {
-    names: NameFormat { max_bytes: 63, start: FirstCharacter::LetterOrUnderscore },
-    keep: &["type", "format", "title", "description", "nullable", "enum", "anyOf"],
-    keep_of: &[
+    name_format: NameFormat { max_bytes: 63, start: FirstCharacter::LetterOrUnderscore },
+    kept_keywords: &["type", "format", "title", "description", "nullable", "enum", "anyOf"],
+    kept_keywords_by_type: &[
         ("object", &["properties", "required", "minProperties", "maxProperties"]),
         ("array", &["items", "minItems", "maxItems"]),
         ("string", &["minLength", "maxLength", "pattern"]),
         ("number", &["minimum", "maximum"]),
         ("integer", &["minimum", "maximum"]),
     ],
-    beside_any_of: &["anyOf"],
+    allowed_beside_any_of: &["anyOf"],
     formats: &[
         ("string", &["enum", "date-time"]),
         ("number", &["float", "double"]),
         ("integer", &["int32", "int64"]),
     ],
-    depth: 32,
-    properties: 5_000,
-    enum_values: 5_000,
-    characters: 256 << 10,
+    max_depth: 32,
+    max_properties: 5_000,
+    max_enum_values: 5_000,
+    max_characters: 256 << 10,
     long_enum: None,
     dialect: SchemaDialect::OpenApi,
 };

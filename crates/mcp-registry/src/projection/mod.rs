@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::name::display::{escape_name, truncate};
 use crate::name::exposed_items::ExposedTool;
 use crate::problem::{Problem, ProblemKind};
-use crate::validate::unread_schema;
+use crate::validate::unreadable_schema_reason;
 pub use projected_tool::ProjectedTool;
 
 /// A model provider.
@@ -95,29 +95,30 @@ pub fn project<'a>(tools: impl IntoIterator<Item = &'a ExposedTool>, provider: P
     projection
 }
 
+/// Adapts one tool. Fails with the reason why the provider does not accept it.
 fn project_tool(tool: &ExposedTool, provider: Provider) -> Result<ProjectedTool, String> {
     let original = &tool.tool.input_schema;
     let mut not_strict = None;
     let schema = match provider {
         Provider::Passthrough => Some(original.clone()),
         Provider::OpenAiStrict => {
-            openai::STRICT.names.check(tool.name.as_str())?;
-            let schema = read(tool)?;
+            openai::STRICT.name_format.check(tool.name.as_str())?;
+            let schema = read_schema(tool)?;
             match rewrite::rewrite(&schema, &openai::STRICT) {
                 Ok(strict) => strict,
                 Err(reason) => {
-                    not_strict = Some(truncate(reason, MAX_REASON_CHARACTERS));
-                    Some(openai::non_strict(original, schema)?)
+                    not_strict = Some(truncate(reason, MAX_REASON_BYTES));
+                    Some(openai::prepare_non_strict(original, schema)?)
                 }
             }
         }
         Provider::Gemini => {
-            gemini::PROFILE.names.check(tool.name.as_str())?;
-            rewrite::rewrite(&read(tool)?, &gemini::PROFILE)?
+            gemini::PROFILE.name_format.check(tool.name.as_str())?;
+            rewrite::rewrite(&read_schema(tool)?, &gemini::PROFILE)?
         }
         Provider::Anthropic => {
-            anthropic::NAMES.check(tool.name.as_str())?;
-            anthropic::check(&read(tool)?)?;
+            anthropic::NAME_FORMAT.check(tool.name.as_str())?;
+            anthropic::check_schema(&read_schema(tool)?)?;
             Some(original.clone())
         }
     };
@@ -131,7 +132,8 @@ fn project_tool(tool: &ExposedTool, provider: Provider) -> Result<ProjectedTool,
     })
 }
 
-/// Compares the values, because a rewritten schema has another order of keys.
+/// Whether a schema differs from the original. The values are compared, because a rewritten schema has another order of
+/// keys.
 fn is_adapted(original: &RawJson, schema: Option<&RawJson>) -> bool {
     let value = |json: &RawJson| json.read::<Value>().ok();
     schema.is_none_or(|schema| schema != original && value(schema) != value(original))
@@ -139,20 +141,22 @@ fn is_adapted(original: &RawJson, schema: Option<&RawJson>) -> bool {
 
 /// The maximum size of a schema in bytes.
 const MAX_SCHEMA_BYTES: usize = 256 << 10;
-/// The maximum length of the reason for which a tool is not accepted.
-const MAX_REASON_CHARACTERS: usize = 300;
+/// The maximum length of the reason for which a tool is not accepted, in bytes.
+const MAX_REASON_BYTES: usize = 300;
 
-fn read(tool: &ExposedTool) -> Result<Value, String> {
+/// Parses the input schema of a tool. Fails with the reason why it cannot be used.
+fn read_schema(tool: &ExposedTool) -> Result<Value, String> {
     let schema = &tool.tool.input_schema;
     if schema.as_bytes().len() > MAX_SCHEMA_BYTES {
         return Err(format!("its schema is larger than {} KiB", MAX_SCHEMA_BYTES >> 10));
     }
-    schema.read().map_err(|error| unread_schema(&error))
+    schema.read().map_err(|error| unreadable_schema_reason(&error))
 }
 
+/// The problem that a tool is left out.
 fn excluded_problem(tool: &ExposedTool, provider: Provider, reason: String) -> Problem {
     let (server, provider) = (&tool.server, provider.as_str());
-    let (name, reason) = (escape_name(&tool.tool.name), truncate(reason, MAX_REASON_CHARACTERS));
+    let (name, reason) = (escape_name(&tool.tool.name), truncate(reason, MAX_REASON_BYTES));
     let id = format!("mcp/server/{server}/tool_excluded_by_{provider}/{name}");
     let message = format!("tool `{name}` of server `{server}` is left out for {provider}: {reason}");
     Problem::warning(id, ProblemKind::ProviderExcluded, Some(server), Some(&tool.tool.name), message)

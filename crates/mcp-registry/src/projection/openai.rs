@@ -35,35 +35,36 @@ use serde_json::{Value, json};
 
 use super::profile::{FirstCharacter, NameFormat, ProviderProfile, SchemaDialect};
 use super::projected_tool::ProjectedTool;
-use super::rewrite::{INVALID_SCHEMA, no_target};
+use super::rewrite::{INVALID_SCHEMA, no_target_reason};
 
-const NUMBERS: &[&str] = &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+const NUMBER_KEYWORDS: &[&str] =
+    &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
 
 pub(super) const STRICT: ProviderProfile = ProviderProfile {
-    names: NameFormat { max_bytes: 64, start: FirstCharacter::Any },
-    keep: &["type", "anyOf", "enum", "const", "description", "title"],
-    keep_of: &[
+    name_format: NameFormat { max_bytes: 64, start: FirstCharacter::Any },
+    kept_keywords: &["type", "anyOf", "enum", "const", "description", "title"],
+    kept_keywords_by_type: &[
         ("object", &["properties", "required"]),
         ("array", &["items", "minItems", "maxItems"]),
         ("string", &["pattern", "format"]),
-        ("number", NUMBERS),
-        ("integer", NUMBERS),
+        ("number", NUMBER_KEYWORDS),
+        ("integer", NUMBER_KEYWORDS),
     ],
-    beside_any_of: &["anyOf", "title", "description"],
+    allowed_beside_any_of: &["anyOf", "title", "description"],
     formats: &[(
         "string",
         &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
     )],
-    depth: 10,
-    properties: 5_000,
-    enum_values: 1_000,
-    characters: 120_000,
+    max_depth: 10,
+    max_properties: 5_000,
+    max_enum_values: 1_000,
+    max_characters: 120_000,
     long_enum: Some((250, 15_000)),
     dialect: SchemaDialect::Closed,
 };
 
-/// Prepares `schema`, the value of `original`, for a function with `strict: false`.
-pub(super) fn non_strict(original: &RawJson, mut schema: Value) -> Result<RawJson, String> {
+/// Returns the schema for a function with `strict: false`. `schema` is the value of `original`.
+pub(super) fn prepare_non_strict(original: &RawJson, mut schema: Value) -> Result<RawJson, String> {
     if !jsonschema::draft202012::meta::is_valid(&schema) {
         return Err(INVALID_SCHEMA.to_owned());
     }
@@ -74,15 +75,15 @@ pub(super) fn non_strict(original: &RawJson, mut schema: Value) -> Result<RawJso
     if let Some(keyword) = keywords.into_iter().find(|keyword| schema.get(keyword).is_some()) {
         return Err(format!("the root has `{keyword}`"));
     }
-    let mut completion = Completion { references: Vec::new(), is_changed: false };
-    completion.complete(&mut schema);
-    let leads_nowhere = |reference: &&String| {
+    let mut completer = SchemaCompleter { references: Vec::new(), is_changed: false };
+    completer.complete(&mut schema);
+    let has_no_target = |reference: &&String| {
         reference.strip_prefix('#').and_then(|pointer| schema.pointer(pointer)).is_none()
     };
-    match completion.references.iter().find(leads_nowhere) {
-        Some(reference) => Err(no_target(reference)),
-        None if completion.is_changed => {
-            // The order does not depend on serde_json's features.
+    match completer.references.iter().find(has_no_target) {
+        Some(reference) => Err(no_target_reason(reference)),
+        None if completer.is_changed => {
+            // Sorted, because the order of serde_json's map depends on its features.
             schema.sort_all_objects();
             Ok(RawJson::from_value(&schema).expect("member names are strings"))
         }
@@ -91,12 +92,13 @@ pub(super) fn non_strict(original: &RawJson, mut schema: Value) -> Result<RawJso
 }
 
 /// Adds missing `properties` and `items` to a schema and collects its references.
-struct Completion {
+struct SchemaCompleter {
     references: Vec<String>,
     is_changed: bool,
 }
 
-impl Completion {
+impl SchemaCompleter {
+    /// Completes a schema and the schemas inside it.
     fn complete(&mut self, schema: &mut Value) {
         let Value::Object(members) = schema else { return };
         for (name, keyword) in [("object", "properties"), ("array", "items")] {

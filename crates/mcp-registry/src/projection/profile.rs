@@ -1,26 +1,26 @@
-//! A provider's rules as data. Keywords outside the lists are dropped: they are bounds or annotations that do not
-//! change the shape.
+//! A provider's rules as data. Keywords that no list contains are dropped: they are bounds or annotations that do not
+//! change the shape of arguments.
 
 /// The rules of a provider.
 pub(super) struct ProviderProfile {
     /// The format of tool names.
-    pub(super) names: NameFormat,
+    pub(super) name_format: NameFormat,
     /// Keywords that are kept for every type.
-    pub(super) keep: &'static [&'static str],
+    pub(super) kept_keywords: &'static [&'static str],
     /// Keywords that are kept for one type only.
-    pub(super) keep_of: &'static [(&'static str, &'static [&'static str])],
+    pub(super) kept_keywords_by_type: &'static [(&'static str, &'static [&'static str])],
     /// Keywords that are allowed beside `anyOf`.
-    pub(super) beside_any_of: &'static [&'static str],
+    pub(super) allowed_beside_any_of: &'static [&'static str],
     /// Formats that are kept for each type; others are dropped.
     pub(super) formats: &'static [(&'static str, &'static [&'static str])],
     /// The maximum depth of a schema; the root is 0.
-    pub(super) depth: usize,
+    pub(super) max_depth: usize,
     /// The maximum number of properties of a tool.
-    pub(super) properties: usize,
+    pub(super) max_properties: usize,
     /// The maximum number of values in all enumerations of a tool.
-    pub(super) enum_values: usize,
+    pub(super) max_enum_values: usize,
     /// The maximum number of characters in property names and in enumerated and constant texts.
-    pub(super) characters: usize,
+    pub(super) max_characters: usize,
     /// The limit for a long enumeration: if it has more values than the first number, its values together have at
     /// most the second number of characters.
     pub(super) long_enum: Option<(usize, usize)>,
@@ -28,7 +28,7 @@ pub(super) struct ProviderProfile {
     pub(super) dialect: SchemaDialect,
 }
 
-/// A way of writing schemas.
+/// The dialect in which a provider reads schemas.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SchemaDialect {
     /// JSON Schema in which objects are closed and all properties are required.
@@ -56,8 +56,9 @@ pub(super) enum FirstCharacter {
 impl ProviderProfile {
     /// Returns whether `keyword` is kept for these types.
     pub(super) fn keeps_keyword(&self, keyword: &str, types: &[&str]) -> bool {
-        let of_type = |it: &(&str, &[&str])| types.contains(&it.0) && it.1.contains(&keyword);
-        self.keep.contains(&keyword) || self.keep_of.iter().any(of_type)
+        let mut by_type = self.kept_keywords_by_type.iter();
+        self.kept_keywords.contains(&keyword)
+            || by_type.any(|(name, keywords)| types.contains(name) && keywords.contains(&keyword))
     }
 
     /// Returns whether `format` is kept for these types.
@@ -67,15 +68,16 @@ impl ProviderProfile {
 }
 
 impl NameFormat {
+    /// Checks a tool name. Fails with the reason.
     pub(super) fn check(&self, name: &str) -> Result<(), String> {
-        let kept = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
-        let begins = match self.start {
+        let is_allowed = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
+        let is_start_allowed = match self.start {
             FirstCharacter::Any => true,
             FirstCharacter::LetterOrUnderscore => {
                 name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
             }
         };
-        if begins && (1..=self.max_bytes).contains(&name.len()) && name.chars().all(kept) {
+        if is_start_allowed && (1..=self.max_bytes).contains(&name.len()) && name.chars().all(is_allowed) {
             return Ok(());
         }
         Err(format!(

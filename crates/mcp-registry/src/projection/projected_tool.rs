@@ -18,7 +18,7 @@ pub struct ProjectedTool {
     /// The JSON Schema of the arguments; `None` if there are no arguments and the provider requires that none are
     /// declared.
     pub schema: Option<RawJson>,
-    /// The schema differs from the server's: a model sees other bounds or remarks than the server gave.
+    /// Whether the schema differs from the server's, for example in bounds or descriptions.
     #[serde(skip)]
     pub is_adapted: bool,
     /// Why OpenAI's strict mode does not accept the schema. The function then has `strict: false`. `None` for other

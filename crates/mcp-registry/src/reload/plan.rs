@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::reload::settings::{ExposureSettings, RuntimeSettings};
 
-/// A server, current or desired.
+/// A server of a configuration, as the input of a plan: current or desired.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct DesiredServer {
@@ -49,26 +49,26 @@ impl ReloadPlan {
     /// Compares two lists of servers (DM-095, DM-098 to DM-101). Of two with one id the first counts.
     pub fn compute(old: &[DesiredServer], new: &[DesiredServer]) -> ReloadPlan {
         let mut res = ReloadPlan::default();
-        let mut wanted: HashMap<&ServerId, &DesiredServer> = HashMap::new();
+        let mut desired: HashMap<&ServerId, &DesiredServer> = HashMap::new();
         let mut current: HashMap<&ServerId, &DesiredServer> = HashMap::new();
         for it in old {
             current.entry(&it.id).or_insert(it);
         }
         for it in new {
-            if wanted.contains_key(&it.id) {
+            if desired.contains_key(&it.id) {
                 continue;
             }
-            wanted.insert(&it.id, it);
-            let step = match current.get(&it.id) {
+            desired.insert(&it.id, it);
+            let list = match current.get(&it.id) {
                 None => &mut res.added,
-                Some(was) if was.runtime != it.runtime => &mut res.changed,
-                Some(was) if was.exposure != it.exposure => &mut res.re_exposed,
+                Some(old) if old.runtime != it.runtime => &mut res.changed,
+                Some(old) if old.exposure != it.exposure => &mut res.re_exposed,
                 Some(_) => &mut res.unchanged,
             };
-            step.push(it.id.clone());
+            list.push(it.id.clone());
         }
         for it in old {
-            if !wanted.contains_key(&it.id) && current.remove(&it.id).is_some() {
+            if !desired.contains_key(&it.id) && current.remove(&it.id).is_some() {
                 res.removed.push(it.id.clone());
             }
         }

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::name::display::truncate;
 use schema_cost::{
-    ErrorDetail, MAX_SCHEMA_BYTES, PatternEngine, SchemaAnalysis, SchemaCost, analyze, value_size,
+    ErrorDetail, MAX_SCHEMA_BYTES, PatternEngine, SchemaAnalysis, SchemaCost, analyze, measure_value,
 };
 use schema_defect::{argument_type_defect, schema_defect};
 pub use schema_violation::SchemaViolation;
@@ -42,7 +42,7 @@ pub struct ValidatorCache {
     reason = "a value is valid or was not checked; an invalid one is an error"
 )]
 pub enum ValidationOutcome {
-    /// The value fits the schema.
+    /// The value matches the schema.
     Valid,
     /// The value was not checked, for this reason; see
     /// [`Problem::tool_unvalidated`](crate::problem::Problem::tool_unvalidated).
@@ -67,9 +67,9 @@ pub struct InvalidResult {
     pub errors: Vec<SchemaViolation>,
 }
 
-/// The validated value. Prints its noun.
+/// What is validated. Displayed as a noun for messages.
 #[derive(Clone, Copy, PartialEq, Eq, strum::Display)]
-enum Subject {
+enum ValidatedValue {
     #[strum(to_string = "the arguments")]
     Arguments,
     #[strum(to_string = "the structured content")]
@@ -94,7 +94,8 @@ impl ValidatorCache {
         schema: &RawJson,
         arguments: &RawJson,
     ) -> Result<ValidationOutcome, InvalidArguments> {
-        self.validate(Subject::Arguments, schema, arguments).map_err(|errors| InvalidArguments { errors })
+        self.validate(ValidatedValue::Arguments, schema, arguments)
+            .map_err(|errors| InvalidArguments { errors })
     }
 
     /// Validates the `structuredContent` of a result against its tool's `outputSchema`. A missing
@@ -108,35 +109,37 @@ impl ValidatorCache {
         schema: &RawJson,
         structured: Option<&RawJson>,
     ) -> Result<ValidationOutcome, InvalidResult> {
-        let missing =
-            || vec![SchemaViolation::whole("the tool promises structured content, and there is none")];
+        let missing = || {
+            vec![SchemaViolation::of_whole_value("the tool promises structured content, and there is none")]
+        };
         let structured = structured.ok_or_else(|| InvalidResult { errors: missing() })?;
-        self.validate(Subject::Result, schema, structured).map_err(|errors| InvalidResult { errors })
+        self.validate(ValidatedValue::Result, schema, structured).map_err(|errors| InvalidResult { errors })
     }
 
+    /// Validates a value against a schema.
     fn validate(
         &self,
-        subject: Subject,
+        subject: ValidatedValue,
         schema: &RawJson,
         value: &RawJson,
     ) -> Result<ValidationOutcome, Vec<SchemaViolation>> {
-        let entry = self.compiled(schema);
+        let entry = self.get_or_compile(schema);
         let CompiledSchema { validator, cost, argument_defect } = match &*entry {
             Ok(compiled) => compiled,
             Err(reason) => return Ok(ValidationOutcome::Unvalidated(reason.clone())),
         };
-        if let (Subject::Arguments, Some(reason)) = (subject, argument_defect) {
+        if let (ValidatedValue::Arguments, Some(reason)) = (subject, argument_defect) {
             return Ok(ValidationOutcome::Unvalidated(reason.clone()));
         }
         let value = value.read::<Value>().map_err(|error| {
             let message = nesting_error(&error).map_or_else(
                 || format!("{subject} cannot be read: {error}"),
-                |deep| format!("{subject} are {deep}"),
+                |nesting| format!("{subject} are {nesting}"),
             );
-            vec![SchemaViolation::whole(message)]
+            vec![SchemaViolation::of_whole_value(message)]
         })?;
-        let size = value_size(&value);
-        // The reason ends before the noun for the value.
+        let size = measure_value(&value);
+        // The reason is the beginning of a sentence that ends with the value.
         if let Err(reason) = cost.check_size(size) {
             return Ok(ValidationOutcome::Unvalidated(format!("{reason} {subject}")));
         }
@@ -153,13 +156,16 @@ impl ValidatorCache {
             ErrorDetail::None => Vec::new(),
         };
         if errors.is_empty() {
-            return Err(vec![SchemaViolation::whole(format!("{subject} do not fit the tool's schema"))]);
+            return Err(vec![SchemaViolation::of_whole_value(format!(
+                "{subject} do not fit the tool's schema"
+            ))]);
         }
         Err(errors)
     }
 
-    /// Compiles outside the lock: two callers may compile the same schema, but no caller waits for a slow one.
-    fn compiled(&self, schema: &RawJson) -> Arc<CacheEntry> {
+    /// Returns the cached schema, or compiles and caches it. It is compiled outside the lock: two callers may compile
+    /// the same schema, but no caller waits while another one compiles.
+    fn get_or_compile(&self, schema: &RawJson) -> Arc<CacheEntry> {
         let text = schema.as_bytes();
         if let Some(entry) = self.entries.lock().entries.get(text) {
             return Arc::clone(entry);
@@ -189,7 +195,7 @@ impl fmt::Debug for ValidatorCache {
 struct CompiledSchema {
     validator: Validator,
     cost: SchemaCost,
-    /// Why it cannot be the schema of arguments.
+    /// The reason why it cannot be the schema of arguments, if there is one.
     argument_defect: Option<String>,
 }
 
@@ -205,10 +211,10 @@ fn nesting_error(error: &serde_json::Error) -> Option<&'static str> {
     error.to_string().starts_with("recursion limit exceeded").then_some("nested too deeply")
 }
 
-/// Describes why a schema cannot be read.
-pub(crate) fn unread_schema(error: &serde_json::Error) -> String {
+/// The reason why a schema cannot be read.
+pub(crate) fn unreadable_schema_reason(error: &serde_json::Error) -> String {
     match nesting_error(error) {
-        Some(deep) => format!("its schema is {deep}"),
+        Some(nesting) => format!("its schema is {nesting}"),
         None => format!("its schema cannot be read: {error}"),
     }
 }
@@ -218,7 +224,7 @@ fn compile(schema: &RawJson) -> Result<CompiledSchema, String> {
     if schema.as_bytes().len() > MAX_SCHEMA_BYTES {
         return Err(format!("its schema is larger than {} KiB", MAX_SCHEMA_BYTES >> 10));
     }
-    let schema: Value = schema.read().map_err(|error| unread_schema(&error))?;
+    let schema: Value = schema.read().map_err(|error| unreadable_schema_reason(&error))?;
     let SchemaAnalysis { mut cost, has_tuples, names_draft } = analyze(&schema)?;
     if let Some(defect) = schema_defect(&schema) {
         return Err(defect);
@@ -257,10 +263,12 @@ type CacheEntry = Result<CompiledSchema, String>;
 /// Compiled schemas by their texts, bounded in number and in bytes. The least recently used are evicted.
 struct BoundedCache {
     entries: LruCache<Box<[u8]>, Arc<CacheEntry>, ahash::RandomState>,
+    /// The total size of the texts.
     bytes: usize,
 }
 
 impl BoundedCache {
+    /// The maximum number of cached schemas.
     const MAX_ENTRIES: usize = 1_024;
     /// The limit for the total size of the cached schemas in bytes. Their compiled forms are about ten times
     /// larger.

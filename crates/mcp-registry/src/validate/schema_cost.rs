@@ -22,9 +22,9 @@ pub(super) struct SchemaAnalysis {
 
 /// The cost of checks against one schema.
 pub(super) struct SchemaCost {
-    /// An estimate of the schemas that one check visits, with references expanded at each use.
+    /// An estimate of the number of schemas that one check visits, with references expanded at each use.
     expansion: u64,
-    /// The depth of that tree.
+    /// The depth of the expanded schema.
     depth: u64,
     /// The number of references, if some are recursive.
     recursion: Option<u64>,
@@ -124,7 +124,7 @@ pub(super) enum ErrorDetail {
 }
 
 /// Measures a value.
-pub(super) fn value_size(value: &Value) -> ValueSize {
+pub(super) fn measure_value(value: &Value) -> ValueSize {
     let mut res = ValueSize { values: 0, texts: 0, bytes: 0, depth: 0 };
     let mut text = |it: &str| {
         res.texts += 1;
@@ -157,11 +157,15 @@ pub(super) fn analyze(schema: &Value) -> Result<SchemaAnalysis, String> {
     if counts.patterns > MAX_PATTERNS {
         return Err(format!("its schema has more than {MAX_PATTERNS} patterns"));
     }
-    let mut walk =
-        Expansion { root: schema, done: HashMap::new(), open: HashSet::new(), recursive: foreign > 0 };
-    walk.check_cycles()?;
-    let (expansion, depth) = walk.expand(schema, 0)?;
-    let recursion = walk.recursive.then_some(counts.references as u64);
+    let mut expander = ReferenceExpander {
+        root: schema,
+        done: HashMap::new(),
+        open: HashSet::new(),
+        recursive: foreign > 0,
+    };
+    expander.check_cycles()?;
+    let (expansion, depth) = expander.expand(schema, 0)?;
+    let recursion = expander.recursive.then_some(counts.references as u64);
     Ok(SchemaAnalysis {
         cost: SchemaCost {
             expansion,
@@ -175,6 +179,7 @@ pub(super) fn analyze(schema: &Value) -> Result<SchemaAnalysis, String> {
     })
 }
 
+/// What a schema contains, as far as it affects the cost of checks.
 #[derive(Default)]
 struct KeywordCounts {
     references: usize,
@@ -188,25 +193,25 @@ struct KeywordCounts {
 /// Counts keywords in the whole schema. Data such as `default` is skipped.
 fn count_keywords(schema: &Value) -> KeywordCounts {
     #[derive(Clone, Copy, PartialEq)]
-    enum Position {
+    enum ValueKind {
         Schema,
         /// A map whose keys are names, not keywords.
-        Names,
+        NamedSchemas,
     }
     let mut res = KeywordCounts::default();
-    let mut open = vec![(schema, Position::Schema)];
-    while let Some((value, place)) = open.pop() {
+    let mut open = vec![(schema, ValueKind::Schema)];
+    while let Some((value, kind)) = open.pop() {
         let members = match value {
             Value::Object(members) => members,
             Value::Array(items) => {
-                open.extend(items.iter().map(|it| (it, Position::Schema)));
+                open.extend(items.iter().map(|it| (it, ValueKind::Schema)));
                 continue;
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => continue,
         };
         for (key, value) in members {
-            if place == Position::Names {
-                open.push((value, Position::Schema));
+            if kind == ValueKind::NamedSchemas {
+                open.push((value, ValueKind::Schema));
                 continue;
             }
             match key.as_str() {
@@ -228,7 +233,7 @@ fn count_keywords(schema: &Value) -> KeywordCounts {
                 "items" => res.has_tuples |= value.is_array(),
                 _ => {}
             }
-            let names = matches!(
+            let has_names = matches!(
                 key.as_str(),
                 "properties"
                     | "patternProperties"
@@ -237,7 +242,7 @@ fn count_keywords(schema: &Value) -> KeywordCounts {
                     | "dependentSchemas"
                     | "dependencies"
             );
-            open.push((value, if names { Position::Names } else { Position::Schema }));
+            open.push((value, if has_names { ValueKind::NamedSchemas } else { ValueKind::Schema }));
         }
     }
     res
@@ -249,16 +254,17 @@ fn root_members(schema: &Value) -> *const Map<String, Value> {
 }
 
 /// Expands the references of a schema to measure it.
-struct Expansion<'a> {
+struct ReferenceExpander<'a> {
     root: &'a Value,
     /// The expansion and depth of each schema that was expanded, by its address.
     done: HashMap<*const Value, (u64, u64)>,
     /// The schemas that are being expanded.
     open: HashSet<*const Value>,
+    /// Whether a reference is recursive, or leads out of the schema.
     recursive: bool,
 }
 
-impl<'a> Expansion<'a> {
+impl<'a> ReferenceExpander<'a> {
     /// Fails if references form a cycle that does not descend into the value, because a check of it would not end.
     fn check_cycles(&self) -> Result<(), String> {
         let mut seen = HashSet::new();
@@ -266,18 +272,18 @@ impl<'a> Expansion<'a> {
         let mut at = 0;
         while let Some(schema) = reachable.get(at).copied() {
             at += 1;
-            let applied = self.applied_in_place(schema).into_iter().chain(applied_inside(schema));
+            let applied = self.in_place_subschemas(schema).into_iter().chain(inner_subschemas(schema));
             reachable.extend(applied.filter(|it| seen.insert(std::ptr::from_ref(*it))));
         }
         let mut done = HashSet::new();
         for it in reachable {
-            self.follow(it, &mut Vec::new(), &mut done)?;
+            self.check_cycle_from(it, &mut Vec::new(), &mut done)?;
         }
         Ok(())
     }
 
-    /// Follows the schemas that apply to the same value. `path` are the schemas that led to this one.
-    fn follow(
+    /// Fails if the schemas that apply to the same value lead back to one of `path`, the schemas that led to this one.
+    fn check_cycle_from(
         &self,
         schema: &'a Value,
         path: &mut Vec<*const Value>,
@@ -292,8 +298,8 @@ impl<'a> Expansion<'a> {
         }
         check_depth(path.len() as u64)?;
         path.push(address);
-        for it in self.applied_in_place(schema) {
-            self.follow(it, path, done)?;
+        for it in self.in_place_subschemas(schema) {
+            self.check_cycle_from(it, path, done)?;
         }
         path.pop();
         done.insert(address);
@@ -310,8 +316,8 @@ impl<'a> Expansion<'a> {
             return Ok((1, 1));
         }
         check_depth(level)?;
-        let (mut expansion, mut depth): (u64, u64) = (1 + compared_values(schema), 0);
-        for it in self.applied_in_place(schema).into_iter().chain(applied_inside(schema)) {
+        let (mut expansion, mut depth): (u64, u64) = (1 + count_compared_values(schema), 0);
+        for it in self.in_place_subschemas(schema).into_iter().chain(inner_subschemas(schema)) {
             let (more, deeper) = self.expand(it, level + 1)?;
             expansion = expansion.saturating_add(more);
             depth = depth.max(deeper);
@@ -327,7 +333,7 @@ impl<'a> Expansion<'a> {
     }
 
     /// Returns the schemas that apply to the same value as `schema`.
-    fn applied_in_place(&self, schema: &'a Value) -> Vec<&'a Value> {
+    fn in_place_subschemas(&self, schema: &'a Value) -> Vec<&'a Value> {
         let Some(members) = schema.as_object() else { return Vec::new() };
         let mut res = Vec::new();
         for (key, value) in members {
@@ -337,14 +343,15 @@ impl<'a> Expansion<'a> {
                 "dependentSchemas" | "dependencies" => {
                     res.extend(value.as_object().into_iter().flat_map(|it| it.values()));
                 }
-                "$ref" => res.extend(value.as_str().and_then(|it| self.target(it))),
+                "$ref" => res.extend(value.as_str().and_then(|it| self.resolve(it))),
                 _ => {}
             }
         }
         res
     }
 
-    fn target(&self, reference: &str) -> Option<&'a Value> {
+    /// Finds the target of a reference inside the schema.
+    fn resolve(&self, reference: &str) -> Option<&'a Value> {
         let pointer = reference.strip_prefix('#')?;
         if !pointer.contains('%') {
             return self.root.pointer(pointer);
@@ -353,15 +360,15 @@ impl<'a> Expansion<'a> {
     }
 }
 
-/// Returns how many values and names of the schema are compared with one value.
-fn compared_values(schema: &Value) -> u64 {
-    let held = |it: &Value| value_size(it).values;
+/// Counts the values and names of the schema that are compared with one value.
+fn count_compared_values(schema: &Value) -> u64 {
+    let count_values = |it: &Value| measure_value(it).values;
     let keywords = ["enum", "const", "required", "dependentRequired"];
-    keywords.iter().filter_map(|it| schema.get(it)).map(held).sum()
+    keywords.iter().filter_map(|it| schema.get(it)).map(count_values).sum()
 }
 
 /// Returns the schemas that apply to values inside the value of `schema`.
-fn applied_inside(schema: &Value) -> Vec<&Value> {
+fn inner_subschemas(schema: &Value) -> Vec<&Value> {
     let Some(members) = schema.as_object() else { return Vec::new() };
     let mut res = Vec::new();
     for (key, value) in members {
@@ -386,10 +393,12 @@ fn applied_inside(schema: &Value) -> Vec<&Value> {
     res
 }
 
+/// Fails if a schema is nested too deeply.
 fn check_depth(depth: u64) -> Result<(), String> {
     if depth <= MAX_DEPTH { Ok(()) } else { Err("its schema is nested too deeply".to_owned()) }
 }
 
+/// Decodes the percent-encoding of a reference. `None` if it is invalid.
 pub(super) fn decode_percent(text: &str) -> Option<String> {
     let mut res = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -26,42 +26,44 @@ pub fn output_schema_defect(schema: &RawJson) -> Option<String> {
     read(schema).and_then(|schema| schema_defect(&schema))
 }
 
-/// Schemas that are too large or cannot be read are reported when they are compiled.
+/// Parses a schema. Returns `None` for one that is too large or invalid JSON, which is reported when it is compiled.
 fn read(schema: &RawJson) -> Option<Value> {
     (schema.as_bytes().len() <= MAX_SCHEMA_BYTES).then(|| schema.read().ok()).flatten()
 }
 
 /// Returns why a schema cannot be that of arguments, which are an object.
 pub(super) fn argument_type_defect(schema: &Value) -> Option<String> {
-    let given = match schema.get("type")? {
+    let actual = match schema.get("type")? {
         Value::String(name) if name != "object" => quote(name),
         Value::Array(names) if !names.iter().any(|name| name == "object") => "a list without it".to_owned(),
         _ => return None,
     };
-    Some(unusable(&format!("its type must be `object` and is {given}")))
+    Some(unusable(&format!("its type must be `object` and is {actual}")))
 }
 
 /// Returns the first mistake of a schema.
 pub(super) fn schema_defect(schema: &Value) -> Option<String> {
-    let mut walk = Walk { root: schema, has_nested_ids: false, dangling: None };
-    let defect = walk.check(schema, &mut Vec::new());
+    let mut finder = DefectFinder { root: schema, has_nested_ids: false, missing_target: None };
+    let defect = finder.check(schema, &mut Vec::new());
     // Below another `$id`, references have another base.
-    let defect = defect.or(walk.dangling.filter(|_| !walk.has_nested_ids));
+    let defect = defect.or(finder.missing_target.filter(|_| !finder.has_nested_ids));
     defect.map(|defect| unusable(&defect))
 }
 
+/// The reason why a schema with this mistake cannot be used.
 fn unusable(defect: &str) -> String {
     truncate(format!("its schema cannot be used: {defect}"), MAX_MESSAGE)
 }
 
-struct Walk<'a> {
+/// Finds the first mistake of a schema.
+struct DefectFinder<'a> {
     root: &'a Value,
     has_nested_ids: bool,
     /// The first reference without a target.
-    dangling: Option<String>,
+    missing_target: Option<String>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> DefectFinder<'a> {
     /// Returns the first mistake of this schema or one in it. `path` leads to the schema.
     fn check(&mut self, schema: &'a Value, path: &mut Vec<&'a str>) -> Option<String> {
         let Value::Object(members) = schema else { return None };
@@ -80,14 +82,16 @@ impl<'a> Walk<'a> {
         None
     }
 
+    /// Returns the first mistake in the value of a keyword. `path` leads to the value.
     fn check_keyword(&mut self, key: &str, value: &'a Value, path: &mut Vec<&'a str>) -> Option<String> {
         match key {
             "type" => type_defect(value).map(|defect| format!("{} {defect}", pointer(path))),
             "$ref" => {
                 let reference = value.as_str()?;
-                if self.dangling.is_none() && self.is_dangling(reference) {
+                if self.missing_target.is_none() && self.is_dangling(reference) {
                     let target = quote(reference);
-                    self.dangling = Some(format!("{} is {target}, which does not exist", pointer(path)));
+                    self.missing_target =
+                        Some(format!("{} is {target}, which does not exist", pointer(path)));
                 }
                 None
             }
@@ -124,6 +128,7 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Returns the first mistake in a map of schemas by name.
     fn check_named(&mut self, named: &'a Map<String, Value>, path: &mut Vec<&'a str>) -> Option<String> {
         for (name, schema) in named {
             path.push(name);
@@ -149,14 +154,15 @@ impl<'a> Walk<'a> {
     }
 }
 
+/// Returns what is wrong with the value of `type`.
 fn type_defect(value: &Value) -> Option<String> {
     let is_type = |name: &Value| name.as_str().is_some_and(|name| TYPES.contains(&name));
-    let wrong = match value {
+    let invalid = match value {
         Value::Array(names) => names.iter().find(|name| !is_type(name))?,
         name if is_type(name) => return None,
         name => name,
     };
-    match wrong {
+    match invalid {
         Value::String(name) => Some(format!("is {}, which is no type", quote(name))),
         _ => Some("is no type".to_owned()),
     }

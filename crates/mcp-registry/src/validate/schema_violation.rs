@@ -5,14 +5,15 @@
 #[error("{pointer}{}{message}", if .pointer.is_empty() { "" } else { ": " })]
 #[non_exhaustive]
 pub struct SchemaViolation {
-    /// What the schema expects; never the value that was given.
+    /// What the schema expects. Never contains the actual value.
     pub message: String,
     /// JSON pointer to the value; empty for the whole value.
     pub pointer: String,
 }
 
 impl SchemaViolation {
-    pub(super) fn whole(message: impl Into<String>) -> SchemaViolation {
+    /// A violation by the value as a whole.
+    pub(super) fn of_whole_value(message: impl Into<String>) -> SchemaViolation {
         SchemaViolation { message: message.into(), pointer: String::new() }
     }
 }

@@ -1,4 +1,4 @@
-//! Messages for schema violations: the position and the expected value, never the given one.
+//! Messages for schema violations: the position and the expected value, never the actual one.
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
@@ -11,30 +11,31 @@ const MAX_MESSAGE_BYTES: usize = 300;
 /// The maximum number of alternatives of an `anyOf` or `oneOf` in a message.
 const MAX_ALTERNATIVES: usize = 4;
 
-/// Describes a violation. The given value is called `value`.
+/// Describes a violation. Messages call the actual value `value`.
 pub(super) fn describe(error: &ValidationError<'_>) -> SchemaViolation {
     SchemaViolation {
-        message: truncate(expectation(error), MAX_MESSAGE_BYTES),
-        pointer: truncate(label_pointer(error.instance_path().as_str()), MAX_MESSAGE_BYTES),
+        message: truncate(describe_expectation(error), MAX_MESSAGE_BYTES),
+        pointer: truncate(escape_pointer(error.instance_path().as_str()), MAX_MESSAGE_BYTES),
     }
 }
 
-fn expectation(error: &ValidationError<'_>) -> String {
+/// Describes what the schema expects, with the reasons of the alternatives of an `anyOf` or `oneOf`.
+fn describe_expectation(error: &ValidationError<'_>) -> String {
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
         error.kind()
     else {
         return describe_without_alternatives(error);
     };
     let outer = error.instance_path().as_str();
-    let why = |alternative: &Vec<ValidationError<'_>>| {
+    let reason = |alternative: &Vec<ValidationError<'_>>| {
         let inner = alternative.first()?;
         let at = inner.instance_path().as_str();
         match at.strip_prefix(outer).unwrap_or(at) {
             "" => Some(describe_without_alternatives(inner)),
-            below => Some(format!("{}: {}", label_pointer(below), describe_without_alternatives(inner))),
+            below => Some(format!("{}: {}", escape_pointer(below), describe_without_alternatives(inner))),
         }
     };
-    let mut reasons: Vec<String> = context.iter().take(MAX_ALTERNATIVES).filter_map(why).collect();
+    let mut reasons: Vec<String> = context.iter().take(MAX_ALTERNATIVES).filter_map(reason).collect();
     reasons.dedup();
     if reasons.is_empty() {
         return describe_without_alternatives(error);
@@ -47,7 +48,7 @@ fn describe_without_alternatives(error: &ValidationError<'_>) -> String {
     match error.kind() {
         // jsonschema's masked text of these contains names from the arguments.
         ValidationErrorKind::AdditionalProperties { unexpected }
-        | ValidationErrorKind::UnevaluatedProperties { unexpected } => names(unexpected),
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => describe_unexpected(unexpected),
         ValidationErrorKind::PropertyNames { error } => {
             format!("a property's name is wrong: {}", error.masked())
         }
@@ -61,13 +62,15 @@ fn describe_without_alternatives(error: &ValidationError<'_>) -> String {
     }
 }
 
-fn names(unexpected: &[String]) -> String {
+/// Lists unknown properties.
+fn describe_unexpected(unexpected: &[String]) -> String {
     let shown: Vec<String> = unexpected.iter().take(5).map(|it| format!("`{}`", escape_name(it))).collect();
     let more = if unexpected.len() > shown.len() { ", …" } else { "" };
     let noun = if unexpected.len() == 1 { "property" } else { "properties" };
     format!("unknown {noun}: {}{more}", shown.join(", "))
 }
 
-fn label_pointer(pointer: &str) -> String {
+/// Escapes and shortens each name in a JSON pointer.
+fn escape_pointer(pointer: &str) -> String {
     pointer.split('/').map(escape_name).collect::<Vec<_>>().join("/")
 }

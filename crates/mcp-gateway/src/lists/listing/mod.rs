@@ -84,12 +84,12 @@ impl Listing {
         let mut selected = select_definitions(catalog, scope);
         let lists = CatalogList::ALL.map(|kind| {
             let selected = std::mem::take(&mut selected[kind as usize]);
-            let mut used = budget.start();
+            let mut tracker = budget.start();
             let fits = |at: usize| {
                 let Some(tool) = catalog.tools().get(at).filter(|_| kind == CatalogList::Tools) else {
                     return true;
                 };
-                audience.includes(tool) && used.keeps(tool)
+                audience.includes(tool) && tracker.try_add(tool)
             };
             VisibleList::of(definitions.list(kind), selected, is_offered, fits)
         });

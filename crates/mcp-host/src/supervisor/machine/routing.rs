@@ -169,7 +169,7 @@ impl<I: Clone> Machine<I> {
         };
         let views = views.into_iter().filter(|it| !configured.contains(&it.id));
         let budget = self.settings.tool_budget;
-        let left_out = self.views.iter().filter_map(|view| catalog.left_out(view, budget));
+        let left_out = self.views.iter().filter_map(|view| catalog.left_out_problem(view, budget));
         let results =
             self.spill_problem.iter().chain(self.stopped_dialogs.values().map(|it| &it.problem)).cloned();
         let all = own.chain(catalog.problems().iter().cloned()).chain(views).chain(left_out).chain(results);

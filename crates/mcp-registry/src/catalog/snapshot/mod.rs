@@ -1,4 +1,4 @@
-//! The catalog: an immutable value.
+//! The catalog type: an immutable value.
 //!
 //! A change makes a new catalog. The order is that of the configuration, then of each server, so the same content
 //! gives the same catalog.
@@ -8,11 +8,11 @@ use std::sync::{Arc, OnceLock};
 
 use mcp_host_model::ServerId;
 
-use crate::catalog::lookup::{ToolLookup, nearest};
+use crate::catalog::lookup::{ToolLookup, find_nearest};
 use crate::catalog::name_owner::NameOwner;
 use crate::catalog::server_slice::ServerSlice;
 use crate::filter::rules::Decision;
-use crate::hash::{CatalogHash, Encoder};
+use crate::hash::{CatalogHash, HashEncoder};
 use crate::lists::{Builtins, CatalogServer, ListKind};
 use crate::lock::Drift;
 use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
@@ -32,17 +32,19 @@ pub struct Catalog {
     pub(super) problems: Vec<Problem>,
     pub(super) toolsets: Vec<ServerId>,
     pub(super) builtins: Builtins,
+    /// The position of each exposed name in `tools`.
     pub(super) tool_index: ahash::HashMap<ExposedName, usize>,
+    /// The position of each exposed name in `prompts`.
     pub(super) prompt_index: ahash::HashMap<ExposedName, usize>,
     /// The reserved names of withheld tools and prompts, with their servers and original names.
     pub(super) withheld: [HashMap<ExposedName, (ServerId, Box<str>)>; 2],
     /// Positions of `tools`, ordered by original name; computed on first use.
     pub(super) by_original: OnceLock<Vec<usize>>,
-    /// The slices in order.
+    /// The slice of each server, in order.
     pub(super) slices: Vec<Arc<ServerSlice>>,
-    /// The slices without regard to collisions with other servers, for reuse.
+    /// The slice of each server as if there were no other servers, for reuse in the next catalog.
     pub(super) standalone: Vec<Arc<ServerSlice>>,
-    /// Computed on first use.
+    /// The hash of the content, computed on first use.
     pub(super) hash: OnceLock<CatalogHash>,
 }
 
@@ -101,7 +103,7 @@ impl Catalog {
         let start = ordered.partition_point(|at| original(at) < name);
         let end = start + ordered[start..].partition_point(|at| original(at) == name);
         match ordered[start..end] {
-            [] => ToolLookup::Missing { nearest: nearest(&self.tools, name) },
+            [] => ToolLookup::Missing { nearest: find_nearest(&self.tools, name) },
             [at] => ToolLookup::Found(&self.tools[at]),
             ref many => ToolLookup::Ambiguous(many.iter().map(|at| &self.tools[*at]).collect()),
         }
@@ -169,12 +171,12 @@ impl Catalog {
     /// Returns the hash of everything exposed: names, servers and definitions byte for byte, and toolsets, in order.
     pub fn hash(&self) -> CatalogHash {
         *self.hash.get_or_init(|| {
-            let mut encoder = Encoder::new("mcp-registry catalog 3");
-            for slice in self.slices.iter().filter(|slice| slice.is_toolset) {
-                encoder.text(slice.entry.id.as_str());
-                encoder.bytes(slice.hash().as_bytes());
+            let mut encoder = HashEncoder::new("mcp-registry catalog 3");
+            for slice in self.slices.iter().filter(|slice| slice.has_toolset) {
+                encoder.write_text(slice.entry.id.as_str());
+                encoder.write_bytes(slice.hash().as_bytes());
             }
-            encoder.hash()
+            encoder.finish()
         })
     }
 }

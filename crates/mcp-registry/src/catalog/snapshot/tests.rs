@@ -61,7 +61,7 @@ fn check(servers: &str, want: &str, problems: &[&str]) {
 }
 
 #[test]
-fn dm_049_the_papers_example() {
+fn dm_049_example_of_the_paper_gives_its_catalog() {
     check(
         "playwright: browser_click browser_snapshot x_unsafe |white=browser_*,page_* black=*_unsafe prefix=playwright_",
         "playwright_browser_click@playwright playwright_browser_snapshot@playwright",
@@ -70,7 +70,7 @@ fn dm_049_the_papers_example() {
 }
 
 #[test]
-fn dm_032_dm_051_the_first_one_keeps_the_name() {
+fn dm_032_dm_051_first_item_keeps_a_colliding_name() {
     check("a: open dup; b: dup y", "open@a dup@a y@b", &["mcp/server/b/tool_collision/dup"]);
     check("b: dup y; a: open dup", "dup@b y@b open@a", &["mcp/server/a/tool_collision/dup"]);
     check("a: open dup |prefix=a_; b: dup y", "a_open@a a_dup@a dup@b y@b", &[]);
@@ -80,7 +80,7 @@ fn dm_032_dm_051_the_first_one_keeps_the_name() {
 }
 
 #[test]
-fn dm_033_a_toolsets_name_is_taken_once() {
+fn dm_033_toolset_with_a_used_name_is_hidden() {
     check("os: q; a: x", "x@a", &["mcp/server/os/server_error"]);
     check("a: x; a: y", "x@a", &["mcp/server/a/server_error"]);
     // The names of the hidden server can be used by others.
@@ -88,7 +88,7 @@ fn dm_033_a_toolsets_name_is_taken_once() {
 }
 
 #[test]
-fn dm_123_what_is_hidden_has_a_problem_that_says_why() {
+fn dm_123_hidden_item_has_a_problem_with_the_reason() {
     let servers = dominds("a: open x.y |black=nothing; b: open shut no |white=*o*; c: z |black=*");
     let catalog = Catalog::build(&builtins(), &servers);
     let messages: Vec<String> =
@@ -108,7 +108,7 @@ fn dm_123_what_is_hidden_has_a_problem_that_says_why() {
 }
 
 #[test]
-fn problems_read_as_the_command_line_promises() {
+fn problem_messages_have_the_expected_text() {
     let catalog = Catalog::build(&builtins(), &dominds("a: read_file; os: x"));
     assert_eq!(
         serde_json::to_string(catalog.problems()).unwrap(),
@@ -122,7 +122,7 @@ fn problems_read_as_the_command_line_promises() {
 }
 
 #[test]
-fn problems_of_others_than_tools_have_the_same_shape() {
+fn problems_of_prompts_and_resources_have_the_same_form() {
     let server = ServerId::parse("s").unwrap();
     let problems = [
         Problem::workspace_config_error("bad YAML"),
@@ -143,7 +143,7 @@ fn problems_of_others_than_tools_have_the_same_shape() {
 }
 
 #[test]
-fn a_malformed_item_is_a_problem_and_the_others_stay() {
+fn malformed_item_is_a_problem_and_the_others_stay() {
     let rejected = |list, name: Option<&str>| RejectedItem {
         list,
         item: InvalidItem::new(name.map(str::to_owned), "it has no `inputSchema`"),
@@ -171,7 +171,7 @@ fn a_malformed_item_is_a_problem_and_the_others_stay() {
 }
 
 #[test]
-fn hd_114_hd_136_equal_servers_under_two_names_show_both() {
+fn hd_114_hd_136_equal_servers_under_two_names_are_both_exposed() {
     let naming = NamePolicy::Qualify { class: NameClass::Strict };
     let servers = [server(naming, "one", "read.file", ""), server(naming, "two", "read.file", "")];
     let catalog = Catalog::build(&Builtins::default(), &servers);
@@ -193,7 +193,7 @@ fn check_met(class: NameClass, naming: fn(NameClass) -> NamePolicy, want: &str, 
 }
 
 #[test]
-fn sk_02_x_01_x_03_normalised_names_can_meet_and_the_first_stays() {
+fn sk_02_x_01_x_03_first_of_two_equal_normalised_names_is_kept() {
     let qualify = |class| NamePolicy::Qualify { class };
     check_met(
         NameClass::Strict,
@@ -234,7 +234,7 @@ fn sk_02_x_01_x_03_normalised_names_can_meet_and_the_first_stays() {
 }
 
 #[test]
-fn dm_030_dm_055_a_server_is_a_toolset_and_its_tools_know_it() {
+fn dm_030_dm_055_each_server_is_a_toolset() {
     let catalog = Catalog::build(&builtins(), &dominds("web: open; db: ; 7: x"));
     let toolsets: Vec<&str> = catalog.toolsets().iter().map(ServerId::as_str).collect();
     assert_eq!(toolsets, ["web", "db", "7"], "as in the file, ids that look like numbers, too (DMX-17)");
@@ -259,7 +259,7 @@ fn dm_055_dm_097_each_name_has_one_owner() {
 }
 
 #[test]
-fn dm_035_what_is_filtered_is_nowhere_in_the_catalog() {
+fn dm_035_filtered_items_are_nowhere_in_the_catalog() {
     let catalog = Catalog::build(&builtins(), &dominds("a: open shut |black=shut; b: shut"));
     assert!(catalog.tools().iter().all(|it| &*it.tool.name != "shut" || it.server.as_str() == "b"));
     // A filtered tool reserves no name: the tool of another server has it.
@@ -341,7 +341,7 @@ fn dmx_07_dmx_10_each_list_has_rules_of_its_own() {
 }
 
 #[test]
-fn x_19_a_server_that_is_left_out_is_left_out_of_every_list() {
+fn x_19_hidden_server_is_hidden_in_every_list() {
     let mut entry = server(NamePolicy::Reject, "os", "", "");
     entry.lists = Arc::new(full("t", "p", &[("f:1", "r")]));
     let catalog = Catalog::build(&builtins(), &[entry]);
@@ -368,7 +368,7 @@ fn check_find(name: &str, want: &str) {
 }
 
 #[test]
-fn a_tool_is_found_by_its_name_or_an_unambiguous_bare_one() {
+fn tool_is_found_by_exposed_name_or_unambiguous_original_name() {
     check_find("a__open", "a__open");
     check_find("search", "a__search");
     check_find("open", "a__open or b__open");
@@ -399,7 +399,7 @@ pub(crate) fn full(tools: &str, prompts: &str, resources: &[(&str, &str)]) -> Se
 }
 
 #[test]
-fn prompts_have_names_of_their_own_and_resources_their_uris() {
+fn prompt_names_are_separate_and_resources_are_unique_by_uri() {
     let mut exposure = Exposure::all(NamePolicy::Reject);
     exposure.prompts = rules(NamePolicy::Reject, "black=hidden");
     exposure.resources = rules(NamePolicy::Reject, "black=*.tmp prefix=the-");
@@ -443,7 +443,7 @@ fn prompts_have_names_of_their_own_and_resources_their_uris() {
 }
 
 #[test]
-fn dm_034_dm_061_a_tool_is_written_with_its_schema_as_it_came() {
+fn dm_034_dm_061_tool_is_serialized_with_its_schema_byte_for_byte() {
     let page = json(r#"{"tools":[{"name":"t","description":"x\ty","inputSchema":{"type":"object", "b":1,"a":2}},{"name":"u","inputSchema":{}}]}"#.to_owned());
     let lists = ServerLists { tools: read_tools(&page).unwrap().into_shared(), ..ServerLists::default() };
     let entry = CatalogServer { lists: Arc::new(lists), ..server(NamePolicy::Reject, "s", "", "prefix=p_") };
@@ -463,7 +463,7 @@ fn check_hash(left: &str, right: &str, same: bool) {
 }
 
 #[test]
-fn the_hash_is_that_of_what_is_shown() {
+fn hash_depends_on_the_exposed_content_only() {
     check_hash("a: x y", "a: x y", true);
     check_hash("a: x y", "a: x y hidden |black=hidden", true);
     check_hash("a: x y", "a: y x", false);

@@ -6,7 +6,7 @@
 use mcp_host_model::{ExposureRules, NameClass, NamePolicy, NameTransform};
 use serde::Serialize;
 
-use super::{CompiledRules, transform};
+use super::{CompiledRules, apply_transforms};
 use crate::lists::ListKind;
 use crate::name::display::quote;
 use crate::name::exposed_name::{is_valid, normalise, pattern_text, qualify, shorten, slug};
@@ -19,11 +19,11 @@ pub struct RuleStep {
     pub rule: RuleKind,
     /// The effect, as text.
     pub message: String,
-    /// The name after it; `None` if it hides the item, in the last step.
+    /// The name after the rule; `None` if the rule hides the item. That is the last step.
     pub name: Option<String>,
 }
 
-/// The rules, in order of application.
+/// The kinds of rules, in order of application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -52,96 +52,105 @@ impl CompiledRules<'_> {
     /// Returns the effect of each rule on a name of `list`, in order, without regard to collisions. The last step
     /// hides the name or gives the exposed name. A resource's name is a label without name rules.
     pub fn explain(&self, list: ListKind, original: &str) -> Vec<RuleStep> {
-        let mut walk = StepRecorder { stages: Vec::new(), name: original.to_owned() };
-        // The last step shows an early end.
-        let _ = self.run(&mut walk, list, original);
-        walk.stages
+        let mut recorder = StepRecorder { steps: Vec::new(), name: original.to_owned() };
+        // `None` means that the last step hides the name, which the step says too.
+        let _ = self.record_steps(&mut recorder, list, original);
+        recorder.steps
     }
 
-    fn run(&self, walk: &mut StepRecorder, list: ListKind, original: &str) -> Option<()> {
+    /// Records the steps. Returns `None` after a step that hides the name.
+    fn record_steps(&self, recorder: &mut StepRecorder, list: ListKind, original: &str) -> Option<()> {
         let ExposureRules { filter: _, transforms, naming, limit, .. } = self.rules;
         let is_name = match list {
             ListKind::Tool | ListKind::Prompt => true,
             ListKind::Resource => false,
         };
         if is_name && original.is_empty() {
-            return walk.hide(RuleKind::Original, "a name must not be empty".to_owned());
+            return recorder.hide(RuleKind::Original, "a name must not be empty".to_owned());
         }
         if is_name && *naming == NamePolicy::Reject {
             if !is_valid(*limit, original) {
-                return walk.hide(RuleKind::Original, format!("it must match {}", pattern_text(*limit)));
+                return recorder.hide(RuleKind::Original, format!("it must match {}", pattern_text(*limit)));
             }
-            walk.keep(RuleKind::Original, format!("it matches {}", pattern_text(*limit)));
+            recorder.keep(RuleKind::Original, format!("it matches {}", pattern_text(*limit)));
         }
         match self.filter_reason(original) {
-            Ok(why) => walk.keep(RuleKind::Filter, why.into_owned()),
-            Err((_, why)) => return walk.hide(RuleKind::Filter, why.into_owned()),
+            Ok(why) => recorder.keep(RuleKind::Filter, why.into_owned()),
+            Err((_, why)) => return recorder.hide(RuleKind::Filter, why.into_owned()),
         }
         for it in transforms {
-            let description = transform_message(it, &walk.name);
-            let changed = transform(std::slice::from_ref(it), &walk.name).into_owned();
-            walk.change(RuleKind::Transform, description, changed);
+            let description = transform_message(it, &recorder.name);
+            let changed = apply_transforms(std::slice::from_ref(it), &recorder.name).into_owned();
+            recorder.change(RuleKind::Transform, description, changed);
         }
         if !is_name {
             return Some(());
         }
         let (description, named) = match *naming {
-            NamePolicy::Reject if is_valid(*limit, &walk.name) => {
+            NamePolicy::Reject if is_valid(*limit, &recorder.name) => {
                 (format!("it matches {}", pattern_text(*limit)), None)
             }
             NamePolicy::Reject => {
-                return walk.hide(RuleKind::Naming, format!("it must match {}", pattern_text(*limit)));
+                return recorder.hide(RuleKind::Naming, format!("it must match {}", pattern_text(*limit)));
             }
-            NamePolicy::Pass if walk.name.is_empty() => (String::new(), Some(String::new())),
+            NamePolicy::Pass if recorder.name.is_empty() => (String::new(), Some(String::new())),
             NamePolicy::Pass => ("names stay as they are".to_owned(), None),
             NamePolicy::Normalise { class } => (
-                format!("what is not of {} becomes `-`", class_text(class)),
-                Some(normalise(class, &walk.name)),
+                format!("what is not of {} becomes `-`", class_description(class)),
+                Some(normalise(class, &recorder.name)),
             ),
             NamePolicy::Slug => (
-                format!("what is not of {} becomes one `_`, none at its ends", class_text(NameClass::Strict)),
-                Some(slug(&walk.name)),
+                format!(
+                    "what is not of {} becomes one `_`, none at its ends",
+                    class_description(NameClass::Strict)
+                ),
+                Some(slug(&recorder.name)),
             ),
             NamePolicy::Qualify { class } => {
                 let description =
-                    format!("`<server>__<name>`; what is not of {} becomes `-`", class_text(class));
-                (description, Some(qualify(class, self.server.as_str(), &walk.name)))
+                    format!("`<server>__<name>`; what is not of {} becomes `-`", class_description(class));
+                (description, Some(qualify(class, self.server.as_str(), &recorder.name)))
             }
         };
         let Some(named) = named else {
-            walk.keep(RuleKind::Naming, description);
+            recorder.keep(RuleKind::Naming, description);
             return Some(());
         };
         if named.is_empty() {
-            return walk.hide(RuleKind::Naming, "the transforms leave nothing of the name".to_owned());
+            return recorder.hide(RuleKind::Naming, "the transforms leave nothing of the name".to_owned());
         }
-        walk.change(RuleKind::Naming, description, named);
-        let short = shorten(walk.name.clone(), limit.bytes());
-        if short != walk.name {
+        recorder.change(RuleKind::Naming, description, named);
+        let short = shorten(recorder.name.clone(), limit.bytes());
+        if short != recorder.name {
             let description = format!("longer than {} bytes: cut, and ended by its hash", limit.bytes());
-            walk.change(RuleKind::Limit, description, short);
+            recorder.change(RuleKind::Limit, description, short);
         }
         Some(())
     }
 }
 
+/// Records the steps of one name.
 struct StepRecorder {
-    stages: Vec<RuleStep>,
+    steps: Vec<RuleStep>,
+    /// The name after the last step.
     name: String,
 }
 
 impl StepRecorder {
+    /// Records a rule that does not change the name.
     fn keep(&mut self, rule: RuleKind, message: String) {
-        self.stages.push(RuleStep { rule, message, name: Some(self.name.clone()) });
+        self.steps.push(RuleStep { rule, message, name: Some(self.name.clone()) });
     }
 
+    /// Records a rule that changes the name to `name`.
     fn change(&mut self, rule: RuleKind, message: String, name: String) {
         self.name = name;
         self.keep(rule, message);
     }
 
+    /// Records a rule that hides the item.
     fn hide(&mut self, rule: RuleKind, message: String) -> Option<()> {
-        self.stages.push(RuleStep { rule, message, name: None });
+        self.steps.push(RuleStep { rule, message, name: None });
         None
     }
 }
@@ -162,7 +171,8 @@ fn transform_message(transform: &NameTransform, name: &str) -> String {
     }
 }
 
-fn class_text(class: NameClass) -> &'static str {
+/// The characters of a class, for messages.
+fn class_description(class: NameClass) -> &'static str {
     match class {
         NameClass::Strict => "[A-Za-z0-9_-]",
         NameClass::WithDot => "[A-Za-z0-9_.-]",
@@ -180,11 +190,11 @@ mod tests {
     #[track_caller]
     fn check(list: ListKind, naming: NamePolicy, rules_text: &str, original: &str, want: &str) {
         let server = ServerId::parse("my srv").unwrap();
-        let stages = CompiledRules::new(&server, &rules(naming, rules_text)).explain(list, original);
+        let steps = CompiledRules::new(&server, &rules(naming, rules_text)).explain(list, original);
         let line = |it: &RuleStep| {
             format!("{}: {} = {}", it.rule.as_str(), it.message, it.name.as_deref().unwrap_or("hidden"))
         };
-        assert_eq!(stages.iter().map(line).collect::<Vec<_>>().join("|"), want);
+        assert_eq!(steps.iter().map(line).collect::<Vec<_>>().join("|"), want);
     }
 
     #[test]

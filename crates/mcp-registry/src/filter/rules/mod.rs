@@ -1,4 +1,4 @@
-//! Decisions on names by a server's rules.
+//! Decides by a server's rules whether a name is exposed, and under which name.
 
 mod explain;
 
@@ -30,7 +30,7 @@ pub struct Decision {
     pub rule: Cow<'static, str>,
 }
 
-/// The possible verdicts.
+/// The verdict of a decision: exposed, or the reason for hiding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -44,7 +44,7 @@ pub enum ExposureVerdict {
     Blacklisted,
     /// The name is invalid for providers, before or after the transforms (DM-047, DM-048).
     InvalidName,
-    /// The name is used (DM-032); for a resource, the URI.
+    /// The name is already used (DM-032); for a resource, the URI.
     Collision,
     /// The definition is malformed.
     Malformed,
@@ -52,7 +52,7 @@ pub enum ExposureVerdict {
     NotApproved,
 }
 
-/// The rule of items of a server that was never approved.
+/// The deciding rule for the items of a server that was never approved.
 pub(crate) const NEVER_APPROVED: &str = "nothing of its server was ever approved";
 
 impl ExposureVerdict {
@@ -75,19 +75,22 @@ pub struct CompiledRules<'a> {
     server: &'a ServerId,
     rules: &'a ExposureRules,
     /// The reason for names that the whitelist does not match: the same text for all of them.
-    unlisted: LazyCell<String, UnlistedText<'a>>,
+    not_whitelisted: LazyCell<String, DeferredText<'a>>,
 }
 
-type UnlistedText<'a> = Box<dyn FnOnce() -> String + 'a>;
+/// A text that is built when it is needed.
+type DeferredText<'a> = Box<dyn FnOnce() -> String + 'a>;
 
 impl<'a> CompiledRules<'a> {
     /// Prepares the rules of `server`.
     pub fn new(server: &'a ServerId, rules: &'a ExposureRules) -> CompiledRules<'a> {
         let whitelist = rules.filter.whitelist.as_slice();
-        let unlisted = LazyCell::new(Box::new(move || unlisted(whitelist)) as UnlistedText<'a>);
-        CompiledRules { server, rules, unlisted }
+        let text = move || not_whitelisted_text(whitelist);
+        let not_whitelisted = LazyCell::new(Box::new(text) as DeferredText<'a>);
+        CompiledRules { server, rules, not_whitelisted }
     }
 
+    /// The server of the rules.
     pub(crate) fn server(&self) -> &'a ServerId {
         self.server
     }
@@ -113,6 +116,7 @@ impl<'a> CompiledRules<'a> {
         }
     }
 
+    /// Returns the exposed name with the deciding rule, or the verdict that hides the name with the deciding rule.
     fn apply<'n>(&self, original: &'n str) -> Result<(Cow<'n, str>, Reason), (ExposureVerdict, Reason)> {
         let ExposureRules { filter: _, transforms, naming, limit, .. } = self.rules;
         if original.is_empty() {
@@ -125,7 +129,7 @@ impl<'a> CompiledRules<'a> {
             ));
         }
         let why = self.filter_reason(original)?;
-        let name = transform(transforms, original);
+        let name = apply_transforms(transforms, original);
         let invalid = |why: Reason| Err((ExposureVerdict::InvalidName, why));
         // A renaming policy makes a valid name of any text that is not empty. The other policies check the name
         // again only if the transforms changed it.
@@ -145,13 +149,13 @@ impl<'a> CompiledRules<'a> {
             NamePolicy::Slug => slug(&name),
             NamePolicy::Qualify { class } => qualify(class, self.server.as_str(), &name),
         };
-        match renamed.is_empty() {
-            true => invalid("the transforms leave nothing of the name".into()),
-            false => Ok((shorten(renamed, limit.bytes()).into(), why)),
+        if renamed.is_empty() {
+            return invalid("the transforms leave nothing of the name".into());
         }
+        Ok((shorten(renamed, limit.bytes()).into(), why))
     }
 
-    /// Returns why the filter allows the name, or the verdict and the reason.
+    /// Returns the reason for which the filter allows the name, or the verdict and the reason for which it does not.
     pub(crate) fn filter_reason(&self, original: &str) -> Result<Reason, (ExposureVerdict, Reason)> {
         match match_filter(&self.rules.filter, original) {
             FilterMatch::Unfiltered => Ok("no filter".into()),
@@ -166,22 +170,23 @@ impl<'a> CompiledRules<'a> {
                 Err((ExposureVerdict::Blacklisted, format!("blacklist {}", quote(pattern)).into()))
             }
             FilterMatch::NotWhitelisted => {
-                Err((ExposureVerdict::NotWhitelisted, self.unlisted.clone().into()))
+                Err((ExposureVerdict::NotWhitelisted, self.not_whitelisted.clone().into()))
             }
         }
     }
 }
 
-/// The text of a rule; mostly constant.
+/// The text of a deciding rule. Most are constants.
 type Reason = Cow<'static, str>;
 
-fn unlisted(whitelist: &[String]) -> String {
+/// The reason for a name that the whitelist does not match.
+fn not_whitelisted_text(whitelist: &[String]) -> String {
     let patterns: Vec<String> = whitelist.iter().map(|it| quote(it)).collect();
     format!("no pattern of the whitelist matches: {}", truncate(patterns.join(", "), 200))
 }
 
 /// Applies the transforms in order (DM-042).
-pub(crate) fn transform<'n>(transforms: &[NameTransform], original: &'n str) -> Cow<'n, str> {
+pub(crate) fn apply_transforms<'n>(transforms: &[NameTransform], original: &'n str) -> Cow<'n, str> {
     let mut res = Cow::Borrowed(original);
     for it in transforms {
         match it {

@@ -58,7 +58,7 @@ fn dm_047_dm_048_dm_050_an_invalid_name_is_rejected_before_anything_else() {
 }
 
 #[test]
-fn dm_047_the_name_after_transforms_is_judged_again() {
+fn dm_047_name_is_checked_again_after_transforms() {
     check(
         NamePolicy::Reject,
         "suffix=.v1",
@@ -76,7 +76,7 @@ fn dm_047_the_name_after_transforms_is_judged_again() {
 }
 
 #[test]
-fn dm_036_to_dm_041_the_filter_judges_the_original_name() {
+fn dm_036_to_dm_041_filter_matches_the_original_name() {
     check(
         NamePolicy::Reject,
         "white=browser_* prefix=p_",
@@ -135,7 +135,7 @@ fn hd_114_qualified_names_come_after_the_transforms() {
 }
 
 #[test]
-fn x_01_x_03_sk_01_a_normalised_name_stands_alone() {
+fn x_01_x_03_sk_01_normalised_name_has_no_server_prefix() {
     let strict = NamePolicy::Normalise { class: NameClass::Strict };
     check(strict, "", "read.file", "read-file (no filter)");
     check(strict, "black=read.*", "read.file", "!blacklisted (blacklist `read.*`)");
@@ -172,7 +172,7 @@ fn check_limit(naming: NamePolicy, limit: NameLimit, longest: usize, longer: Exp
 }
 
 #[test]
-fn a_limit_cuts_only_where_the_policy_may_rename() {
+fn limit_shortens_names_only_under_renaming_policies() {
     for limit in [NameLimit::Common, NameLimit::Gemini, NameLimit::Anthropic] {
         check_limit(NamePolicy::Reject, limit, limit.bytes(), ExposureVerdict::InvalidName);
         check_limit(
@@ -197,7 +197,7 @@ fn passed_names_stay_as_they_are() {
 }
 
 #[test]
-fn a_decision_reads_as_the_command_line_promises() {
+fn decision_has_the_expected_text() {
     let server = ServerId::parse("s").unwrap();
     let shown = decide(&server, &rules(NamePolicy::Reject, ""), "a");
     assert_eq!(
@@ -212,7 +212,7 @@ fn a_decision_reads_as_the_command_line_promises() {
 }
 
 #[test]
-fn a_long_whitelist_does_not_make_a_long_rule() {
+fn long_whitelist_is_truncated_in_the_rule() {
     let patterns: Vec<String> = (0..10_000).map(|it| format!("pattern{it}")).collect();
     let rules = rules(NamePolicy::Pass, &format!("white={}", patterns.join(",")));
     assert!(decide(&ServerId::parse("s").unwrap(), &rules, "x").rule.len() < 300);

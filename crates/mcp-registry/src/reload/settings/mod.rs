@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 
 use mcp_host_model::{Discovery, Endpoint, Exposure, Limits, Secret, Sharing};
 
-/// What a running server depends on: a change requires a restart.
+/// The settings that a running server depends on. A change requires a restart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RuntimeSettings {
-    /// Normalised: different ways to write the same settings are equal.
+    /// Normalised, so that different ways to write the same settings are equal.
     endpoint: Endpoint,
     config: Option<Secret>,
     discovery: Discovery,
 }
 
-/// What affects only the exposure and use of a running server.
+/// The settings that affect only the exposure and use of a running server.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ExposureSettings {
@@ -24,7 +24,7 @@ pub struct ExposureSettings {
     pub exposure: Exposure,
     /// The limits.
     pub limits: Limits,
-    /// Who may use an instance.
+    /// How callers share instances.
     pub sharing: Sharing,
 }
 

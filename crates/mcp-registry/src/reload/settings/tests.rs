@@ -31,7 +31,7 @@ fn check<T: PartialEq>(all: &[T]) {
 }
 
 #[test]
-fn dm_098_each_setting_of_a_process_counts() {
+fn dm_098_each_setting_of_a_process_causes_a_restart() {
     check(&[
         stdio(|_| {}),
         stdio(|it| it.command = "uvx".into()),
@@ -57,7 +57,7 @@ fn dm_098_each_setting_of_a_process_counts() {
 }
 
 #[test]
-fn transport_config_and_discovery_count() {
+fn change_of_transport_config_or_discovery_causes_a_restart() {
     let endpoint = || UrlEndpoint::new("https://example.com/mcp".parse().expect("a URL"));
     let of = |config: Option<&str>, tools, prompts| {
         let config = config.map(Secret::from);
@@ -77,7 +77,7 @@ fn transport_config_and_discovery_count() {
 }
 
 #[test]
-fn dm_098_the_order_of_variables_and_headers_does_not() {
+fn dm_098_order_of_variables_and_headers_is_ignored() {
     assert_eq!(stdio(|_| {}), stdio(|it| it.env.reverse()));
     assert_eq!(stdio(|_| {}), stdio(|it| it.env.insert(0, ("A".into(), "overridden".into()))));
     assert_eq!(http(|_| {}), http(|it| it.headers.reverse()));
@@ -85,7 +85,7 @@ fn dm_098_the_order_of_variables_and_headers_does_not() {
 }
 
 #[test]
-fn each_rule_and_limit_counts_for_the_exposure() {
+fn change_of_a_rule_or_limit_changes_the_exposure_settings() {
     let of = |change: &dyn Fn(&mut Exposure, &mut Limits)| {
         let (mut exposure, mut limits) = (Exposure::all(NamePolicy::Reject), Limits::default());
         change(&mut exposure, &mut limits);
