@@ -7,10 +7,10 @@ use mcp_host_transport::{CallError, ConnectError, Disconnect, DisconnectReason, 
 use mcp_tests::faults::{At, Era};
 
 /// The time limit of an outcome that is expected to time out.
-const TIMEOUT_LIMIT: Duration = Duration::from_millis(1500);
+const SHORT_LIMIT: Duration = Duration::from_millis(1500);
 
 /// The time limit of other outcomes, for busy machines.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG_LIMIT: Duration = Duration::from_secs(60);
 
 /// The time limit of a whole cell.
 pub(crate) const CELL_LIMIT: Duration = Duration::from_secs(150);
@@ -27,22 +27,23 @@ pub(crate) struct TimeLimits {
 }
 
 impl TimeLimits {
-    pub(crate) fn of(want: &str, at: At) -> TimeLimits {
-        let begins = matches!(at, At::Start | At::Open);
+    /// The limits for an expected outcome of a fault at this point.
+    pub(crate) fn for_outcome(want: &str, at: At) -> TimeLimits {
+        let is_at_start = matches!(at, At::Start | At::Open);
         let is_late =
             |line: &str| ["silent", "timed out", "MCPTimeoutError"].iter().any(|word| line.contains(word));
-        let time = |is_short: bool| if is_short { TIMEOUT_LIMIT } else { LONG };
+        let time = |is_short: bool| if is_short { SHORT_LIMIT } else { LONG_LIMIT };
         let (first, next) = want.split_once(" | ").unwrap_or((want, ""));
         TimeLimits {
-            start: time(begins && is_late(first)),
-            request: time(!begins && is_late(first)),
+            start: time(is_at_start && is_late(first)),
+            request: time(!is_at_start && is_late(first)),
             next: time(is_late(next)),
         }
     }
 
     /// The number of expected timeouts.
     pub(crate) fn expected_timeouts(self) -> usize {
-        [self.start, self.request, self.next].into_iter().filter(|it| *it == TIMEOUT_LIMIT).count()
+        [self.start, self.request, self.next].into_iter().filter(|it| *it == SHORT_LIMIT).count()
     }
 
     /// The limits of the faulty server. Call and write timeouts are equal, because the transport gives up a stalled
@@ -50,7 +51,7 @@ impl TimeLimits {
     pub(crate) fn limits(self, request: Duration) -> Limits {
         let mut limits = Limits::default();
         limits.request = request;
-        limits.connect = LONG;
+        limits.connect = LONG_LIMIT;
         limits.startup = self.start;
         limits.message_bytes = 1 << 20;
         limits.result_bytes = 1 << 20;
@@ -60,7 +61,7 @@ impl TimeLimits {
 }
 
 /// Whether the outcome matches the table.
-pub(crate) fn fits(want: &str, got: &str) -> bool {
+pub(crate) fn matches_outcome(want: &str, got: &str) -> bool {
     let (want, got): (Vec<&str>, Vec<&str>) = (want.split(" | ").collect(), got.split(" | ").collect());
     want.len() == got.len() && want.iter().zip(got).all(|(want, got)| is_one_of(want, got))
 }
@@ -78,17 +79,17 @@ pub(crate) fn eras(era: Era) -> Eras {
     }
 }
 
-/// A text in short form.
-pub(crate) fn shown(text: &str) -> String {
+/// The text, or its length if it is long.
+pub(crate) fn shorten(text: &str) -> String {
     if text.len() > 60 { format!("{} bytes", text.len()) } else { text.to_owned() }
 }
 
 /// The outcome of a call.
-pub(crate) fn outcome(outcome: Result<String, CallError>) -> String {
-    match outcome {
-        Ok(text) => shown(&text),
-        Err(CallError::Closed(ended)) => format!("lost: {}", reason(&ended)),
-        Err(CallError::NotSent(ended)) => format!("not sent: {}", reason(&ended)),
+pub(crate) fn call_outcome(result: Result<String, CallError>) -> String {
+    match result {
+        Ok(text) => shorten(&text),
+        Err(CallError::Closed(ended)) => format!("lost: {}", disconnect_reason(&ended)),
+        Err(CallError::NotSent(ended)) => format!("not sent: {}", disconnect_reason(&ended)),
         Err(CallError::TimedOut(_)) => "timed out".to_owned(),
         Err(CallError::Rpc(error)) => format!("error {}", error.code),
         Err(CallError::InvalidResponse(_) | CallError::NotUtf8 { .. }) => "unreadable".to_owned(),
@@ -102,10 +103,10 @@ pub(crate) fn outcome(outcome: Result<String, CallError>) -> String {
     }
 }
 
-/// The reason reason a session failed.
-pub(crate) fn unconnected(error: &ConnectError) -> String {
+/// Why a session could not connect.
+pub(crate) fn connect_outcome(error: &ConnectError) -> String {
     let reason = match error {
-        ConnectError::Disconnected(ended) => reason(ended),
+        ConnectError::Disconnected(ended) => disconnect_reason(ended),
         ConnectError::TimedOut { .. } => "timed out".to_owned(),
         ConnectError::Silent { .. } => "silent".to_owned(),
         ConnectError::Refused(_) => "refused".to_owned(),
@@ -116,7 +117,8 @@ pub(crate) fn unconnected(error: &ConnectError) -> String {
     format!("no session: {reason}")
 }
 
-fn reason(ended: &Disconnect) -> String {
+/// Why a connection ended, in one or two words.
+fn disconnect_reason(ended: &Disconnect) -> String {
     match &ended.reason {
         DisconnectReason::Stopped => "stopped".to_owned(),
         DisconnectReason::PeerClosed => "closed".to_owned(),

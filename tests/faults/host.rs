@@ -19,16 +19,18 @@ use mcp_tests::faults::Api;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::expectations::{self, LONG, is_one_of, outcome, shown};
+use crate::expectations::{self, LONG_LIMIT, call_outcome, is_one_of, shorten};
 use crate::peer::Faulty;
 use crate::run::Cell;
-use crate::session::arguments;
+use crate::session::call_arguments;
 
+/// The id of the faulty server.
 const FAULTY: &str = "faulty";
+/// The id of the healthy server.
 const NEIGHBOUR: &str = "neighbour";
 
 /// The time for the recovery of a server.
-const RECOVERY: Duration = Duration::from_secs(60);
+const RECOVERY_LIMIT: Duration = Duration::from_secs(60);
 
 /// The outcome of the faulty request and of the server.
 pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
@@ -44,62 +46,64 @@ pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
         res
     }));
     let mut events = host.events();
-    let faulty_one = faulty.endpoint(variant.transport, &cell.key("faulty"), &row.script);
-    let neighbour = faulty.endpoint(variant.transport, &cell.key("neighbour"), "start=well");
+    let faulty_endpoint = faulty.endpoint(variant.transport, &cell.key("faulty"), &row.script);
+    let neighbour_endpoint = faulty.endpoint(variant.transport, &cell.key("neighbour"), "start=well");
     let servers = vec![
-        server(FAULTY, faulty_one, time_limits.limits(time_limits.request)),
-        server(NEIGHBOUR, neighbour, Limits::default()),
+        resolved_server(FAULTY, faulty_endpoint, time_limits.limits(time_limits.request)),
+        resolved_server(NEIGHBOUR, neighbour_endpoint, Limits::default()),
     ];
     host.apply(DesiredServers::new(servers)).await;
     host.wait_for_servers(&[id(NEIGHBOUR)]).await;
     let api = CallApi::new(cell.api, &host).await;
     assert_eq!(api.call("neighbour__other", &RawJson::empty_object()).await, "hello", "while it begins");
-    let status = started(&host, cell.want()).await;
-    let mut said = Vec::new();
+    let status = wait_until_started(&host, cell.expected_outcome()).await;
+    let mut outcomes = Vec::new();
     if let (Some(failure), false) = (&status.error, status.state == ServerState::Ready) {
-        said.push(format!("not started: {}", failure.kind));
-        let beside = api.call("neighbour__other", &RawJson::empty_object()).await;
-        assert_eq!(beside, "hello", "while it is down");
+        outcomes.push(format!("not started: {}", failure.kind));
+        let neighbour_outcome = api.call("neighbour__other", &RawJson::empty_object()).await;
+        assert_eq!(neighbour_outcome, "hello", "while it is down");
     } else {
-        let arguments = arguments(row);
-        let nothing = RawJson::empty_object();
-        let first = api.call("faulty__first", &arguments);
-        let (first, beside) = tokio::join!(first, api.call("neighbour__other", &nothing));
-        assert_eq!(beside, "hello", "while it is called");
-        said.push(first);
-        said.push(after(&api, cell.next()).await);
-        if is_lost(&mut events, cell.want()).await {
-            said.push("restarted".to_owned());
+        let arguments = call_arguments(row);
+        let no_arguments = RawJson::empty_object();
+        let faulty_call = api.call("faulty__first", &arguments);
+        let (first, neighbour_outcome) =
+            tokio::join!(faulty_call, api.call("neighbour__other", &no_arguments));
+        assert_eq!(neighbour_outcome, "hello", "while it is called");
+        outcomes.push(first);
+        outcomes.push(next_call_outcome(&api, cell.next_outcome()).await);
+        if is_lost(&mut events, cell.expected_outcome()).await {
+            outcomes.push("restarted".to_owned());
         }
-        assert_eq!(api.call("neighbour__other", &nothing).await, "hello", "afterwards");
+        assert_eq!(api.call("neighbour__other", &no_arguments).await, "hello", "afterwards");
     }
-    api.end().await;
+    api.close().await;
     host.shutdown().await;
-    said.join(" | ")
+    outcomes.join(" | ")
 }
 
 /// The status after the first attempt. A server that is expected to start may need a second attempt on a busy machine,
 /// because its time limits are short.
-async fn started(host: &Host, want: &str) -> ServerStatus {
+async fn wait_until_started(host: &Host, want: &str) -> ServerStatus {
     let status = host.wait_for_servers(&[id(FAULTY)]).await.remove(0);
     if status.state == ServerState::Ready || want.starts_with("not started") {
         return status;
     }
-    let of = |server: &Arc<HostSnapshot>| server.servers.iter().find(|server| server.id == FAULTY).cloned();
-    let mut published = host.subscribe();
-    let ready =
-        published.wait_for(|server| of(server).is_some_and(|server| server.state == ServerState::Ready));
-    let _ = tokio::time::timeout(RECOVERY, ready).await;
-    of(&host.snapshot()).unwrap_or(status)
+    let find_status =
+        |snapshot: &Arc<HostSnapshot>| snapshot.servers.iter().find(|server| server.id == FAULTY).cloned();
+    let mut snapshots = host.subscribe();
+    let ready = snapshots
+        .wait_for(|snapshot| find_status(snapshot).is_some_and(|server| server.state == ServerState::Ready));
+    let _ = tokio::time::timeout(RECOVERY_LIMIT, ready).await;
+    find_status(&host.snapshot()).unwrap_or(status)
 }
 
 /// The outcome of the next call, repeated until it is the expected one, because a lost server needs time to restart.
-async fn after(api: &CallApi, want: &str) -> String {
-    let begun = tokio::time::Instant::now();
-    let nothing = RawJson::empty_object();
+async fn next_call_outcome(api: &CallApi, want: &str) -> String {
+    let start = tokio::time::Instant::now();
+    let no_arguments = RawJson::empty_object();
     loop {
-        let outcome = api.call("faulty__other", &nothing).await;
-        if is_one_of(want, &outcome) || begun.elapsed() > RECOVERY {
+        let outcome = api.call("faulty__other", &no_arguments).await;
+        if is_one_of(want, &outcome) || start.elapsed() > RECOVERY_LIMIT {
             return outcome;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -116,7 +120,7 @@ async fn is_lost(events: &mut NotificationStream<HostEvent>, want: &str) -> bool
         }
         std::future::pending().await
     };
-    let time_limits = if want.ends_with("restarted") { RECOVERY } else { Duration::ZERO };
+    let time_limits = if want.ends_with("restarted") { RECOVERY_LIMIT } else { Duration::ZERO };
     tokio::time::timeout(time_limits, lost()).await.is_ok()
 }
 
@@ -127,6 +131,7 @@ enum CallApi {
 }
 
 impl CallApi {
+    /// Starts a gateway if the API is its client.
     async fn new(api: Api, host: &Arc<Host>) -> CallApi {
         if api != Api::Gateway {
             return CallApi::Host(Arc::clone(host));
@@ -155,23 +160,23 @@ impl CallApi {
             CallApi::Host(host) => {
                 let result = host.call(ToolCall::new(name, arguments.clone())).await;
                 match &result.error {
-                    None => shown(&result.text()),
+                    None => shorten(&result.text()),
                     Some(error) => error.kind.to_string(),
                 }
             }
             CallApi::Gateway { client, .. } => {
-                let options = CallOptions::with_timeout(2 * LONG);
+                let options = CallOptions::with_timeout(2 * LONG_LIMIT);
                 match client.call_tool(name, arguments, options).await {
-                    Err(CallError::Rpc(error)) => {
-                        kind_of(&error.message).map_or_else(|| format!("error {}", error.code), str::to_owned)
-                    }
-                    other => outcome(other.map(|it| it.value.text())),
+                    Err(CallError::Rpc(error)) => error_kind(&error.message)
+                        .map_or_else(|| format!("error {}", error.code), str::to_owned),
+                    other => call_outcome(other.map(|it| it.value.text())),
                 }
             }
         }
     }
 
-    async fn end(self) {
+    /// Ends the client and the server of the gateway.
+    async fn close(self) {
         if let CallApi::Gateway { client, stop, serving } = self {
             client.close(Duration::from_secs(5)).await;
             drop(client);
@@ -182,17 +187,18 @@ impl CallApi {
 }
 
 /// The kind at the beginning of an error message; a server's own error has none.
-fn kind_of(message: &str) -> Option<&str> {
+fn error_kind(message: &str) -> Option<&str> {
     let word = message.split(':').next()?;
     (word.starts_with("MCP") && word.ends_with("Error")).then_some(word)
 }
 
+/// Parses a valid id.
 fn id(name: &str) -> ServerId {
     ServerId::parse(name).unwrap()
 }
 
 /// A server as a configuration defines it.
-pub(crate) fn server(name: &str, endpoint: Endpoint, limits: Limits) -> ResolvedServer {
+pub(crate) fn resolved_server(name: &str, endpoint: Endpoint, limits: Limits) -> ResolvedServer {
     let origin = SpecOrigin::new(Profile::HoloDeck, "f");
     // The endpoint determines how it starts.
     let transport = TransportSpec::Stdio(StdioSpec::new(name));

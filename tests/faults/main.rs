@@ -16,8 +16,8 @@ mod session;
 
 use mcp_tests::faults::Transport;
 
-/// A test for each transport.
-macro_rules! proves {
+/// Defines a test for each transport.
+macro_rules! test_transports {
     ($($name:ident: $transport:ident;)*) => {
         $(
             #[test]
@@ -29,7 +29,7 @@ macro_rules! proves {
 }
 
 // HD-117, HD-135, SK-12, SK-21: a fault ends its call in time and touches no other.
-proves! {
+test_transports! {
     on_stdio: Stdio;
     on_sse: Sse;
     on_websocket: WebSocket;

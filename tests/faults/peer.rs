@@ -9,12 +9,13 @@ use mcp_tests::faults::{At, Script, Step, Transport};
 use serde_json::Value;
 
 /// The variable in every process that a cell starts.
-pub(crate) const MARK: &str = "MCP_TEST_FAULT";
+pub(crate) const MARK_VARIABLE: &str = "MCP_TEST_FAULT";
 
+/// The program with the faulty servers.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_faulty");
 
 /// The memory limit of a small process, in KiB.
-const LITTLE_MEMORY: u32 = 400_000;
+const MEMORY_LIMIT_KIB: u32 = 400_000;
 
 /// The running program, killed on drop.
 pub(crate) struct Faulty {
@@ -23,6 +24,7 @@ pub(crate) struct Faulty {
 }
 
 impl Faulty {
+    /// Starts the program and reads its ports.
     pub(crate) fn start() -> Faulty {
         let mut child =
             Command::new(PROGRAM).arg("listen").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -40,18 +42,18 @@ impl Faulty {
     pub(crate) fn endpoint(&self, transport: Transport, key: &str, script: &str) -> Endpoint {
         let parsed = Script::parse(script).unwrap();
         if transport == Transport::Stdio {
-            return Endpoint::Stdio(process(key, script, &parsed));
+            return Endpoint::Stdio(stdio_endpoint(key, script, &parsed));
         }
-        let (port, secure) = self.port(&parsed);
-        let (scheme, leaf) = match transport {
+        let (port, is_secure) = self.port(&parsed);
+        let (scheme, path_end) = match transport {
             Transport::WebSocket => ("ws", "ws"),
             Transport::Sse => ("http", "sse"),
             Transport::Events => ("http", "mcp"),
             Transport::Document => ("http", "json"),
             Transport::Stdio => unreachable!("it has returned"),
         };
-        let secure = if secure { "s" } else { "" };
-        let url = format!("{scheme}{secure}://127.0.0.1:{port}/{key}/{script}/{leaf}");
+        let secure = if is_secure { "s" } else { "" };
+        let url = format!("{scheme}{secure}://127.0.0.1:{port}/{key}/{script}/{path_end}");
         let endpoint = UrlEndpoint::new(url.parse().unwrap());
         match transport {
             Transport::WebSocket => Endpoint::WebSocket(endpoint),
@@ -90,25 +92,25 @@ impl Drop for Faulty {
     }
 }
 
-/// A process with this script.
-fn process(key: &str, script: &str, parsed: &Script) -> StdioEndpoint {
+/// The endpoint of a process with this script.
+fn stdio_endpoint(key: &str, script: &str, parsed: &Script) -> StdioEndpoint {
     if parsed.does(Step::NoServer) {
         return StdioEndpoint::new("no-such-program-anywhere");
     }
     // A shell sets the memory limit, which would need `unsafe` here.
-    let before = match () {
+    let shell_prefix = match () {
         () if parsed.does(Step::Stubborn) => "trap '' TERM; ".to_owned(),
-        () if parsed.does(Step::Allocate) => format!("ulimit -v {LITTLE_MEMORY}; "),
+        () if parsed.does(Step::Allocate) => format!("ulimit -v {MEMORY_LIMIT_KIB}; "),
         () => String::new(),
     };
     let mut res = StdioEndpoint::new("sh");
     res.args = vec![
         Secret::new("-c"),
-        Secret::new(format!("{before}exec \"$0\" stdio \"$1\"")),
+        Secret::new(format!("{shell_prefix}exec \"$0\" stdio \"$1\"")),
         Secret::new(PROGRAM),
         Secret::new(script),
     ];
-    res.env.push((MARK.to_owned(), Secret::new(mark(key))));
+    res.env.push((MARK_VARIABLE.to_owned(), Secret::new(mark(key))));
     res
 }
 
@@ -118,12 +120,12 @@ pub(crate) fn mark(key: &str) -> String {
 }
 
 /// The processes whose marker has this prefix, independent of their parents.
-pub(crate) fn marked(mark: &str) -> Vec<u32> {
-    let mark = format!("{MARK}={mark}");
-    let has = |pid: &u32| {
+pub(crate) fn marked_processes(mark: &str) -> Vec<u32> {
+    let prefix = format!("{MARK_VARIABLE}={mark}");
+    let is_marked = |pid: &u32| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|it| *it == 0).any(|variable| variable.starts_with(mark.as_bytes()))
+        environment.split(|it| *it == 0).any(|variable| variable.starts_with(prefix.as_bytes()))
     };
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    processes.filter_map(|it| it.file_name().to_str()?.parse().ok()).filter(has).collect()
+    processes.filter_map(|it| it.file_name().to_str()?.parse().ok()).filter(is_marked).collect()
 }

@@ -12,24 +12,24 @@ use mcp_testkit::process::ProcessResources;
 use mcp_tests::faults::{Api, Era, Expectation, FaultRow, Script, Step, Transport, Variant, rows};
 use tokio::runtime::Handle;
 
-use crate::expectations::{CELL_LIMIT, TimeLimits, fits};
-use crate::peer::{self, Faulty, MARK};
+use crate::expectations::{CELL_LIMIT, TimeLimits, matches_outcome};
+use crate::peer::{self, Faulty, MARK_VARIABLE};
 use crate::{host, session};
 
 /// The number of parallel cells.
-const BESIDE: usize = 48;
+const MAX_PARALLEL_CELLS: usize = 48;
 
 /// The number of cells between two checks for leftovers, for which nothing may run.
-const WAVE: usize = 144;
+const WAVE_CELLS: usize = 144;
 
 /// The outcome of a healthy server.
-const WELL: &str = "hello | hello";
+const HEALTHY_OUTCOME: &str = "hello | hello";
 
 /// The number of cells that are repeated to find a leak.
-const FEW: usize = 6;
+const SUSPECT_GROUP_CELLS: usize = 6;
 
 /// The time in which resources must be released.
-const SETTLES: Duration = Duration::from_secs(30);
+const RELEASE_LIMIT: Duration = Duration::from_secs(30);
 
 /// A cell: a fault on a transport in an era at an API.
 pub(crate) struct Cell {
@@ -50,30 +50,33 @@ impl Cell {
     }
 
     /// The expected outcome.
-    pub(crate) fn want(&self) -> &'static str {
-        self.row.want(self.variant, self.api).unwrap_or_default()
+    pub(crate) fn expected_outcome(&self) -> &'static str {
+        self.row.expected_outcome(self.variant, self.api).unwrap_or_default()
     }
 
     /// The expected outcome of the next request.
-    pub(crate) fn next(&self) -> &'static str {
-        self.want().split(" | ").nth(1).unwrap_or_default()
+    pub(crate) fn next_outcome(&self) -> &'static str {
+        self.expected_outcome().split(" | ").nth(1).unwrap_or_default()
     }
 
+    /// The time limits of its requests.
     pub(crate) fn time_limits(&self) -> TimeLimits {
-        TimeLimits::of(self.want(), self.row.script().at)
+        TimeLimits::for_outcome(self.expected_outcome(), self.row.script().at)
     }
 
+    /// Runs the cell and returns its outcome.
     async fn run(&self, faulty: &Faulty) -> String {
-        let running = async {
+        let outcome = async {
             match self.api {
                 Api::Session => session::run(faulty, self).await,
                 Api::Host | Api::Gateway => host::run(faulty, self).await,
             }
         };
-        tokio::time::timeout(CELL_LIMIT, running).await.unwrap_or_else(|_| "it hangs".to_owned())
+        tokio::time::timeout(CELL_LIMIT, outcome).await.unwrap_or_else(|_| "it hangs".to_owned())
     }
 
-    fn name(&self) -> String {
+    /// The cell, for messages.
+    fn describe(&self) -> String {
         format!("{:?}, {:?}, {} ({})", self.api, self.variant.era, self.row.fault, self.row.script)
     }
 }
@@ -81,62 +84,75 @@ impl Cell {
 /// Runs every cell of a transport. `test` is the name of the calling test.
 pub(crate) fn check(test: &str, transport: Transport) {
     // Many servers need many descriptors.
-    let more = "ulimit -n \"$(ulimit -Hn)\" 2>/dev/null; exec \"$0\" \"$@\"";
-    if run_isolated_in(test, more, &[]) == Isolation::AlreadyRun {
+    let shell_command = "ulimit -n \"$(ulimit -Hn)\" 2>/dev/null; exec \"$0\" \"$@\"";
+    if run_isolated_in(test, shell_command, &[]) == Isolation::AlreadyRun {
         return;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(all(transport));
+    runtime.block_on(run_transport(transport));
 }
 
-async fn all(transport: Transport) {
+/// Runs the cells of a transport, and checks their outcomes and what they leave.
+async fn run_transport(transport: Transport) {
     let faulty = Faulty::start();
     // Creates everything that exists once per process.
     for api in Api::ALL {
-        let want =
-            Expectation { transports: &Transport::ALL, era: None, session: WELL, host: WELL, gateway: None };
+        let expectation = Expectation {
+            transports: &Transport::ALL,
+            era: None,
+            session: HEALTHY_OUTCOME,
+            host: HEALTHY_OUTCOME,
+            gateway: None,
+        };
         let first = FaultRow {
             script: "start=well".to_owned(),
-            expectations: vec![want],
+            expectations: vec![expectation],
             exclusions: Vec::new(),
             ..rows().remove(0)
         };
         let first =
             Cell { api, variant: Variant { transport, era: Era::Legacy }, row: first, number: usize::MAX };
-        let warm = first.run(&faulty).await;
-        assert_eq!(warm, WELL, "a server that is well");
+        let outcome = first.run(&faulty).await;
+        assert_eq!(outcome, HEALTHY_OUTCOME, "a server that is well");
     }
-    let before = Left::settled().await;
+    let before = RunResources::after_release().await;
 
-    let mut cells = cells(transport);
+    let mut cells = select_cells(transport);
     let (mut wrong, mut outcomes) = (Vec::new(), BTreeSet::new());
-    for wave in cells.chunks_mut(WAVE) {
-        let begun = Instant::now();
+    for wave in cells.chunks_mut(WAVE_CELLS) {
+        let start = Instant::now();
         // The slowest cells first, so that they overlap with others. The system drops a connection that is not read
         // after half a minute.
         wave.sort_by_key(|it| {
             Reverse((it.row.script().does(Step::Deaf), it.time_limits().expected_timeouts()))
         });
         let run = async |cell: &Cell| {
-            let begun = Instant::now();
-            (cell.run(&faulty).await, begun.elapsed())
+            let start = Instant::now();
+            (cell.run(&faulty).await, start.elapsed())
         };
         let running = stream::iter(wave.iter()).map(|it| async move { (it, run(it).await) });
-        let mut running = std::pin::pin!(running.buffer_unordered(BESIDE));
+        let mut running = std::pin::pin!(running.buffer_unordered(MAX_PARALLEL_CELLS));
         while let Some((cell, (got, took))) = running.next().await {
-            observe(cell, &got, took);
-            if !fits(cell.want(), &got) {
-                wrong.push(format!("{}: {got}, and not {}", cell.name(), cell.want()));
+            write_note(cell, &got, took);
+            if !matches_outcome(cell.expected_outcome(), &got) {
+                wrong.push(format!("{}: {got}, and not {}", cell.describe(), cell.expected_outcome()));
             }
             outcomes.insert(got);
         }
-        let ran = begun.elapsed();
-        escaped(wave);
-        if let Err(left) = before.is_back().await {
-            wrong.push(format!("{left} after one of\n  {}", suspects(wave, &faulty).await.join("\n  ")));
+        let run_time = start.elapsed();
+        kill_escaped_processes(wave);
+        if let Err(left) = before.wait_for_release().await {
+            wrong.push(format!(
+                "{left} after one of\n  {}",
+                find_leaking_cells(wave, &faulty).await.join("\n  ")
+            ));
         }
         if std::env::var_os("MCP_TEST_FAULT_NOTES").is_some() {
-            eprintln!("a wave of {} took {ran:?}, and {:?} to be gone", wave.len(), begun.elapsed() - ran);
+            eprintln!(
+                "a wave of {} took {run_time:?}, and {:?} to be gone",
+                wave.len(),
+                start.elapsed() - run_time
+            );
         }
     }
     eprintln!("{} cells, {} outcomes: {}", cells.len(), outcomes.len(), transport.label());
@@ -144,24 +160,25 @@ async fn all(transport: Transport) {
 }
 
 /// Repeats cells in small groups and names those with leftovers; without such a cell, names all.
-async fn suspects(wave: &[Cell], faulty: &Faulty) -> Vec<String> {
+async fn find_leaking_cells(wave: &[Cell], faulty: &Faulty) -> Vec<String> {
     let mut res = Vec::new();
-    for few in wave.chunks(FEW) {
-        let before = Left::now();
+    for few in wave.chunks(SUSPECT_GROUP_CELLS) {
+        let before = RunResources::now();
         join_all(few.iter().map(|it| it.run(faulty))).await;
-        escaped(few);
-        if before.is_back().await.is_err() {
-            res.extend(few.iter().map(Cell::name));
+        kill_escaped_processes(few);
+        if before.wait_for_release().await.is_err() {
+            res.extend(few.iter().map(Cell::describe));
         }
     }
-    if res.is_empty() { wave.iter().map(Cell::name).collect() } else { res }
+    if res.is_empty() { wave.iter().map(Cell::describe).collect() } else { res }
 }
 
 /// Every n-th cell is tested without the full matrix, another one for each transport and API, so that every fault is
 /// tested somewhere.
-const TIMEOUT_LIMIT: usize = 3;
+const TESTED_INTERVAL: usize = 3;
 
-fn cells(transport: Transport) -> Vec<Cell> {
+/// The cells of a transport: all, or a part of them without the full matrix.
+fn select_cells(transport: Transport) -> Vec<Cell> {
     let is_whole = std::env::var("MCP_TEST_FAULTS").is_ok_and(|it| it == "whole");
     let only = std::env::var("MCP_TEST_FAULT_ROWS").unwrap_or_default();
     let mut res = Vec::new();
@@ -169,69 +186,72 @@ fn cells(transport: Transport) -> Vec<Cell> {
         let variant = Variant { transport, era };
         let rows = rows().into_iter().enumerate();
         let rows = rows.filter(|(_, it)| it.is_tested(variant, api) && it.script.contains(&only));
-        let turn = api as usize + transport as usize + era as usize;
-        let rows = rows.filter(|(number, _)| is_whole || (number + turn).is_multiple_of(TIMEOUT_LIMIT));
+        let first_tested = api as usize + transport as usize + era as usize;
+        let rows =
+            rows.filter(|(number, _)| is_whole || (number + first_tested).is_multiple_of(TESTED_INTERVAL));
         res.extend(rows.map(|(number, row)| Cell { api, variant, row, number }));
     }
     res
 }
 
-/// A process that left its group is not ours any more: it is expected, and killed here.
-fn escaped(wave: &[Cell]) {
+/// Kills the processes that have left the group of their server: a host does not own them any more.
+fn kill_escaped_processes(wave: &[Cell]) {
     for cell in wave.iter().filter(|it| Script::does(&it.row.script(), Step::Escape)) {
-        let escaped = peer::marked(&peer::mark(&cell.key("faulty")));
+        let escaped = peer::marked_processes(&peer::mark(&cell.key("faulty")));
         if cell.variant.transport == Transport::Stdio {
             assert!(!escaped.is_empty(), "else this row shows nothing");
         }
         for pid in escaped {
-            let ended = Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap();
-            assert!(ended.success());
+            let killed = Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap();
+            assert!(killed.success());
         }
     }
 }
 
-/// The resources of a process that runs no cell.
+/// What the process of the tests holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Left {
+struct RunResources {
     holdings: ProcessResources,
     tasks: usize,
     processes: usize,
 }
 
-impl Left {
-    fn now() -> Left {
+impl RunResources {
+    fn now() -> RunResources {
         let own = format!("{}-", std::process::id());
-        Left {
+        RunResources {
             holdings: ProcessResources::now(),
             tasks: Handle::current().metrics().num_alive_tasks(),
-            processes: peer::marked(&own).len(),
+            processes: peer::marked_processes(&own).len(),
         }
     }
 
-    /// After all tasks have ended.
-    async fn settled() -> Left {
-        let begun = tokio::time::Instant::now();
-        while begun.elapsed() < SETTLES && (Left::now().tasks > 0 || Left::now().processes > 0) {
+    /// Waits until all tasks and processes have ended.
+    async fn after_release() -> RunResources {
+        let start = tokio::time::Instant::now();
+        while start.elapsed() < RELEASE_LIMIT
+            && (RunResources::now().tasks > 0 || RunResources::now().processes > 0)
+        {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        let res = Left::now();
-        assert_eq!((res.tasks, res.processes), (0, 0), "{MARK}");
+        let res = RunResources::now();
+        assert_eq!((res.tasks, res.processes), (0, 0), "{MARK_VARIABLE}");
         res
     }
 
-    /// Waits until no more than this is left; else returns what is left.
-    async fn is_back(self) -> Result<(), String> {
-        let begun = tokio::time::Instant::now();
+    /// Waits until no more than this is held. The error says what is left.
+    async fn wait_for_release(self) -> Result<(), String> {
+        let start = tokio::time::Instant::now();
         loop {
-            let now = Left::now();
-            let back = now.holdings.descriptors <= self.holdings.descriptors
+            let now = RunResources::now();
+            let is_released = now.holdings.descriptors <= self.holdings.descriptors
                 && now.holdings.children <= self.holdings.children
                 && now.tasks <= self.tasks
                 && now.processes <= self.processes;
-            if back {
+            if is_released {
                 return Ok(());
             }
-            if begun.elapsed() > SETTLES {
+            if start.elapsed() > RELEASE_LIMIT {
                 return Err(format!("{now:?} is left, and not {self:?},"));
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -239,8 +259,8 @@ impl Left {
     }
 }
 
-/// Prints the outcome, for new rows.
-fn observe(cell: &Cell, got: &str, took: Duration) {
+/// Appends the outcome to the file of notes, if there is one, for new rows.
+fn write_note(cell: &Cell, got: &str, took: Duration) {
     use std::io::Write;
     if let Some(path) = std::env::var_os("MCP_TEST_FAULT_NOTES") {
         let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();

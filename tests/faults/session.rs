@@ -7,7 +7,7 @@ use mcp_host_transport::{CallOptions, ConnectError, DialOptions, Session, Sessio
 use mcp_tests::faults::{At, FaultRow, Step, Variant};
 use serde_json::json;
 
-use crate::expectations::{self, LONG, outcome, unconnected};
+use crate::expectations::{self, LONG_LIMIT, call_outcome, connect_outcome};
 use crate::peer::Faulty;
 use crate::run::Cell;
 
@@ -22,38 +22,40 @@ pub(crate) async fn run(faulty: &Faulty, cell: &Cell) -> String {
     let limits = time_limits.limits(match row.script().at {
         At::List if row.script().does(Step::Deaf) => 2 * time_limits.request,
         At::List => time_limits.request,
-        At::Start | At::Open | At::Call | At::Hear | At::Close => LONG,
+        At::Start | At::Open | At::Call | At::Hear | At::Close => LONG_LIMIT,
     });
     let key = cell.key("faulty");
     let connecting = connect(faulty, variant, &key, &row.script, &limits);
-    let (connected, beside) = tokio::join!(connecting, call(&neighbour, "other", LONG));
-    assert_eq!(beside, "hello", "the neighbour while it begins");
+    let (connected, neighbour_outcome) = tokio::join!(connecting, call(&neighbour, "other", LONG_LIMIT));
+    assert_eq!(neighbour_outcome, "hello", "the neighbour while it begins");
     let session = match connected {
         Ok(session) => session,
         Err(error) => {
             close(neighbour).await;
-            return unconnected(&error);
+            return connect_outcome(&error);
         }
     };
-    let (listed, beside) = tokio::join!(session.list_tools(), call(&neighbour, "other", LONG));
-    assert_eq!(beside, "hello", "the neighbour while it is listed");
-    let mut said = match listed {
+    let (listed, neighbour_outcome) =
+        tokio::join!(session.list_tools(), call(&neighbour, "other", LONG_LIMIT));
+    assert_eq!(neighbour_outcome, "hello", "the neighbour while it is listed");
+    let mut outcomes = match listed {
         Ok(_) => Vec::new(),
-        Err(error) => vec![format!("list: {}", outcome(Err(error)))],
+        Err(error) => vec![format!("list: {}", call_outcome(Err(error)))],
     };
-    if said.is_empty() {
-        let first = first(&session, row, time_limits.request);
-        let (first, beside) = tokio::join!(first, call(&neighbour, "other", LONG));
-        assert_eq!(beside, "hello", "the neighbour while it is called");
-        said.push(first);
+    if outcomes.is_empty() {
+        let faulty_call = first_call(&session, row, time_limits.request);
+        let (first, neighbour_outcome) = tokio::join!(faulty_call, call(&neighbour, "other", LONG_LIMIT));
+        assert_eq!(neighbour_outcome, "hello", "the neighbour while it is called");
+        outcomes.push(first);
     }
-    said.push(call(&session, "other", time_limits.next).await);
+    outcomes.push(call(&session, "other", time_limits.next).await);
     close(session).await;
-    assert_eq!(call(&neighbour, "other", LONG).await, "hello", "the neighbour afterwards");
+    assert_eq!(call(&neighbour, "other", LONG_LIMIT).await, "hello", "the neighbour afterwards");
     close(neighbour).await;
-    said.join(" | ")
+    outcomes.join(" | ")
 }
 
+/// Connects to a server with this script.
 async fn connect(
     faulty: &Faulty,
     variant: Variant,
@@ -73,23 +75,24 @@ async fn connect(
 }
 
 /// The faulty call. To fill the pipe of a peer that does not read, it is large.
-async fn first(session: &Session, row: &FaultRow, deadline: Duration) -> String {
-    let arguments = arguments(row);
+async fn first_call(session: &Session, row: &FaultRow, deadline: Duration) -> String {
+    let arguments = call_arguments(row);
     let options = CallOptions::with_timeout(deadline);
-    outcome(session.call_tool("first", &arguments, options).await.map(|it| it.value.text()))
+    call_outcome(session.call_tool("first", &arguments, options).await.map(|it| it.value.text()))
 }
 
 /// The arguments of the faulty call.
-pub(crate) fn arguments(row: &FaultRow) -> RawJson {
+pub(crate) fn call_arguments(row: &FaultRow) -> RawJson {
     match row.script().does(Step::Deaf) {
         true => RawJson::from_value(&json!({"text": "x".repeat(8 << 20)})).unwrap(),
         false => RawJson::empty_object(),
     }
 }
 
+/// The outcome of a call without arguments.
 async fn call(session: &Session, name: &str, deadline: Duration) -> String {
     let options = CallOptions::with_timeout(deadline);
-    outcome(session.call_tool(name, &RawJson::empty_object(), options).await.map(|it| it.value.text()))
+    call_outcome(session.call_tool(name, &RawJson::empty_object(), options).await.map(|it| it.value.text()))
 }
 
 /// Closes the session with a short timeout, which kills the server if necessary.

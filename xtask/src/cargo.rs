@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::error::Error;
 use crate::tree;
 
-/// Cargo at the root of the workspace.
+/// The command `cargo`, which runs at the root of the workspace.
 ///
 /// The package variables of xtask are removed: some build scripts run again when these change.
 pub(crate) fn cargo() -> Command {
@@ -31,13 +31,13 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Error> {
     if status.success() { Ok(()) } else { Err(Error::Exit(exit_code(status.code()))) }
 }
 
-/// The exit code to use for a child's exit code; 1 if a signal ended it.
+/// Our exit code for the exit code of a child: the same, or 1 if a signal ended the child.
 pub(crate) fn exit_code(code: Option<i32>) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
 /// Runs a command and returns its standard output. An error contains its standard error.
-pub(crate) fn output(command: &mut Command) -> Result<String, Error> {
+pub(crate) fn run_for_output(command: &mut Command) -> Result<String, Error> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output =
         command.output().map_err(|error| Error::message(format!("could not start {program}: {error}")))?;
@@ -49,8 +49,8 @@ pub(crate) fn output(command: &mut Command) -> Result<String, Error> {
 }
 
 /// The version line of the compiler.
-pub(crate) fn compiler() -> Result<String, Error> {
-    output(Command::new("rustc").arg("-V").current_dir(tree::root()))
+pub(crate) fn compiler_version() -> Result<String, Error> {
+    run_for_output(Command::new("rustc").arg("-V").current_dir(tree::root()))
 }
 
 /// Builds programs of the benchmarks with the profile `measured`, and returns their folder.

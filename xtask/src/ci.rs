@@ -12,10 +12,10 @@ use std::time::Instant;
 use crate::cargo::{cargo, exit_code, run as run_command};
 use crate::error::Error;
 use crate::gates::{api, layers, packages, rules, tidy};
-use crate::generated_files::{self, Mode};
+use crate::generated_files::{self, OutputMode};
 use crate::tree::{self, Source, Tree};
 
-/// A check with its name.
+/// A check, with the name that is printed.
 struct Gate {
     name: String,
     run: Box<dyn Fn() -> Result<(), Error>>,
@@ -29,11 +29,12 @@ impl Gate {
     /// A gate that is one Cargo command.
     fn cargo(arguments: &str) -> Self {
         let owned = arguments.to_owned();
-        Self::new(format!("cargo {arguments}"), move || run_command(&mut command(&owned)))
+        Self::new(format!("cargo {arguments}"), move || run_command(&mut cargo_command(&owned)))
     }
 }
 
-fn command(arguments: &str) -> Command {
+/// A Cargo command with these arguments. Warnings of rustdoc are errors.
+fn cargo_command(arguments: &str) -> Command {
     let mut res = cargo();
     res.args(arguments.split_whitespace());
     if arguments.starts_with("doc ") {
@@ -53,6 +54,7 @@ struct GateResult {
 }
 
 impl GateResult {
+    /// Runs a gate and measures its time.
     fn measure(name: &str, run: impl FnOnce() -> Result<(), Error>) -> GateResult {
         let start = Instant::now();
         let result = run();
@@ -67,7 +69,7 @@ impl GateResult {
 
 /// Runs all gates, and reports all failures at the end.
 pub(crate) fn run() -> Result<(), Error> {
-    let gates = gates(&Tree::read()?.sources);
+    let gates = list_gates(&Tree::read()?.sources);
     let results = thread::scope(|scope| {
         let parallel = scope.spawn(|| PARALLEL.map(run_captured));
         let mut results = Vec::new();
@@ -122,21 +124,21 @@ fn run_captured(name: &str) -> (GateResult, String) {
 }
 
 /// All gates, cheap ones first.
-fn gates(sources: &[Source]) -> Vec<Gate> {
+fn list_gates(sources: &[Source]) -> Vec<Gate> {
     let mut res = vec![
         Gate::cargo("fmt --all --check"),
         Gate::new("layers", layers::run),
         Gate::new("tidy", tidy::run),
         Gate::new("packages", packages::run),
         Gate::new("schema --check", generated_files::check_schemas),
-        Gate::new("docs --check", || generated_files::pages(Mode::Check)),
+        Gate::new("docs --check", || generated_files::write_or_check_pages(OutputMode::Check)),
         Gate::new("features", || rules::run().map(|report| println!("{report}"))),
         Gate::cargo("clippy --workspace --all-targets --all-features -- -D warnings"),
         Gate::cargo("doc --workspace --no-deps --all-features"),
-        Gate::new("api --check", || api::run(Mode::Check)),
+        Gate::new("api --check", || api::run(OutputMode::Check)),
         Gate::new("semver", api::check_semver),
     ];
-    for library in libraries(sources) {
+    for library in library_packages(sources) {
         res.push(Gate::cargo(&format!("check -p {library} --no-default-features")));
     }
     for feature in ["stdio", "http", "sse", "websocket"] {
@@ -159,7 +161,7 @@ fn gates(sources: &[Source]) -> Vec<Gate> {
 }
 
 /// The packages of the workspace that are libraries.
-fn libraries(sources: &[Source]) -> Vec<String> {
+fn library_packages(sources: &[Source]) -> Vec<String> {
     sources
         .iter()
         .filter_map(|source| source.path.strip_prefix("crates/")?.strip_suffix("/src/lib.rs"))
@@ -180,8 +182,8 @@ mod tests {
             ("tests/src/lib.rs", ""),
         ])
         .sources;
-        assert_eq!(libraries(&sources), ["mcp-host-runtime", "mcp-host-model"]);
-        let names: Vec<String> = gates(&sources).into_iter().map(|it| it.name).collect();
+        assert_eq!(library_packages(&sources), ["mcp-host-runtime", "mcp-host-model"]);
+        let names: Vec<String> = list_gates(&sources).into_iter().map(|it| it.name).collect();
         for name in [
             "cargo check -p mcp-host-runtime --no-default-features",
             "cargo check -p mcp-host-model --no-default-features",
@@ -204,7 +206,7 @@ mod tests {
     #[test]
     fn rustdoc_warnings_are_errors() {
         let flags = |arguments: &str| {
-            let command = command(arguments);
+            let command = cargo_command(arguments);
             let value = command.get_envs().find(|(name, _)| *name == "RUSTDOCFLAGS").and_then(|it| it.1);
             value.map(|it| it.to_string_lossy().into_owned())
         };

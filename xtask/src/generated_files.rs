@@ -14,18 +14,20 @@ use crate::tree;
 
 /// Whether to write the files or to compare them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum OutputMode {
     Write,
     Check,
 }
 
+/// A file of the repository, with the text that it should have.
 pub(crate) struct GeneratedFile {
+    /// Relative to the root of the workspace.
     pub path: String,
     pub text: String,
 }
 
 /// Writes or checks `schemas/<profile>.schema.json`.
-pub(crate) fn schemas(mode: Mode) -> Result<(), Error> {
+pub(crate) fn write_or_check_schemas(mode: OutputMode) -> Result<(), Error> {
     let file = |(name, text)| GeneratedFile { path: format!("schemas/{name}.schema.json"), text };
     let files: Vec<_> = generated_schemas().into_iter().map(file).collect();
     write_or_check(&tree::root(), &files, "cargo xtask schema", mode)
@@ -33,7 +35,7 @@ pub(crate) fn schemas(mode: Mode) -> Result<(), Error> {
 
 /// Checks the files, and compares each schema with its last release. Reports all problems.
 pub(crate) fn check_schemas() -> Result<(), Error> {
-    match (schemas(Mode::Check), check_compatibility()) {
+    match (write_or_check_schemas(OutputMode::Check), check_compatibility()) {
         (Err(one), Err(other)) => Err(Error::message(format!("{one}\n{other}"))),
         (one, other) => one.and(other),
     }
@@ -46,11 +48,11 @@ fn check_compatibility() -> Result<(), Error> {
     schema_releases::check(&tree::root(), VERSION, &current)
 }
 
-/// Freezes each schema as the release of this version.
-pub(crate) fn freeze_schemas() -> Result<(), Error> {
+/// Stores each schema as the release of this version.
+pub(crate) fn store_schema_releases() -> Result<(), Error> {
     let schemas = generated_schemas();
     let current: Vec<_> = schemas.iter().map(|(name, text)| CurrentSchema { name, text }).collect();
-    schema_releases::release(&tree::root(), VERSION, &current)
+    schema_releases::store(&tree::root(), VERSION, &current)
 }
 
 /// The version that all crates of the workspace share.
@@ -65,21 +67,21 @@ fn generated_schemas() -> Vec<(&'static str, String)> {
 }
 
 /// Writes or checks the generated pages of docs/.
-pub(crate) fn pages(mode: Mode) -> Result<(), Error> {
-    diagnostics(mode)?;
-    fault_matrix(mode)
+pub(crate) fn write_or_check_pages(mode: OutputMode) -> Result<(), Error> {
+    write_or_check_diagnostics(mode)?;
+    write_or_check_faults(mode)
 }
 
-/// `docs/diagnostics.md` and a page for each code.
-fn diagnostics(mode: Mode) -> Result<(), Error> {
+/// Writes or checks `docs/diagnostics.md` and a page for each code.
+fn write_or_check_diagnostics(mode: OutputMode) -> Result<(), Error> {
     let codes: Vec<(String, String)> =
         Code::ALL.iter().map(|it| (it.as_str().to_owned(), it.explain().to_owned())).collect();
-    write_or_check(&tree::root(), &pages_of(&codes), "cargo xtask docs", mode)
+    write_or_check(&tree::root(), &diagnostic_pages(&codes), "cargo xtask docs", mode)
 }
 
-/// `docs/reliability/faults.md` from the fault table of the tests, and the totals in `docs/reliability.md`, which is
-/// otherwise written by hand.
-fn fault_matrix(mode: Mode) -> Result<(), Error> {
+/// Writes or checks `docs/reliability/faults.md`, from the fault table of the tests, and the totals in
+/// `docs/reliability.md`, which is otherwise written by hand.
+fn write_or_check_faults(mode: OutputMode) -> Result<(), Error> {
     const PAGE: &str = "docs/reliability.md";
     let text = fs::read_to_string(tree::root().join(PAGE))
         .map_err(|error| Error::message(format!("could not read {PAGE}: {error}")))?;
@@ -114,7 +116,7 @@ pub(crate) fn replace_between(text: &str, begin: &str, part: &str, end: &str) ->
 }
 
 /// The list of all codes, and a page for each code.
-fn pages_of(codes: &[(String, String)]) -> Vec<GeneratedFile> {
+fn diagnostic_pages(codes: &[(String, String)]) -> Vec<GeneratedFile> {
     let mut list = String::from(
         "# Diagnostics\n\n\
          The meaning of each code, and what to do about it. `mcp-host check` prints the code of each diagnostic.\n\
@@ -140,22 +142,23 @@ fn first_sentence(text: &str) -> String {
     sentence.trim_end_matches(['.', ':']).replace('|', "\\|")
 }
 
+/// Writes the files, or reports those that differ. `command` is the command that writes them.
 pub(crate) fn write_or_check(
     root: &Path,
     files: &[GeneratedFile],
     command: &str,
-    mode: Mode,
+    mode: OutputMode,
 ) -> Result<(), Error> {
     let mut stale = Vec::new();
     for GeneratedFile { path, text } in files {
         let file = root.join(path);
         match mode {
-            Mode::Write => {
+            OutputMode::Write => {
                 let folder = file.parent().expect("each path has a folder");
                 let written = fs::create_dir_all(folder).and_then(|()| fs::write(&file, text));
                 written.map_err(|error| Error::message(format!("could not write {path}: {error}")))?;
             }
-            Mode::Check => match fs::read_to_string(&file) {
+            OutputMode::Check => match fs::read_to_string(&file) {
                 Ok(found) if found == *text => {}
                 Ok(_) => stale.push(Violation::new(path, 0, format!("the file is stale: run `{command}`"))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -174,14 +177,14 @@ mod tests {
 
     #[test]
     fn schemas_are_up_to_date() {
-        if let Err(error) = schemas(Mode::Check) {
+        if let Err(error) = write_or_check_schemas(OutputMode::Check) {
             panic!("{error}");
         }
     }
 
     #[test]
     fn pages_are_up_to_date() {
-        if let Err(error) = pages(Mode::Check) {
+        if let Err(error) = write_or_check_pages(OutputMode::Check) {
             panic!("{error}");
         }
     }
@@ -190,7 +193,8 @@ mod tests {
     fn a_check_finds_stale_files_and_writes_nothing() {
         let root = std::env::temp_dir().join(format!("xtask-generated-{}", std::process::id()));
         let files = |text: &str| [GeneratedFile { path: "docs/page.md".into(), text: text.into() }];
-        let check = |text: &str| write_or_check(&root, &files(text), "cargo xtask docs", Mode::Check).err();
+        let check =
+            |text: &str| write_or_check(&root, &files(text), "cargo xtask docs", OutputMode::Check).err();
         let message = |text: &str| check(text).map(|error| error.to_string());
 
         assert_eq!(
@@ -198,7 +202,7 @@ mod tests {
             Some("docs/page.md: the file is missing: run `cargo xtask docs`\n1 found")
         );
         assert!(!root.exists(), "a check writes nothing");
-        write_or_check(&root, &files("a"), "cargo xtask docs", Mode::Write).unwrap();
+        write_or_check(&root, &files("a"), "cargo xtask docs", OutputMode::Write).unwrap();
         assert_eq!(message("a"), None);
         assert_eq!(
             message("b").as_deref(),
@@ -219,7 +223,7 @@ mod tests {
 
     #[test]
     fn each_code_has_a_page_and_a_row_in_the_list() {
-        let pages = pages_of(&[
+        let pages = diagnostic_pages(&[
             ("MCP0001".into(), "One: it | is.\n".into()),
             ("MCP0002".into(), "Two\nlines. More.".into()),
         ]);

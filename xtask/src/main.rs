@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 use error::Error;
 use gates::{api, deny, layers, rules, tidy};
-use generated_files::Mode;
+use generated_files::OutputMode;
 use measurements::{bench, counts};
 use suites::{conformance, faults, fuzz, gateway_clients, soak, test_run};
 
@@ -65,28 +65,27 @@ fn main() -> ExitCode {
         ["conformance", "client"] => conformance::run(Some(conformance::Side::Client)),
         ["conformance", "server"] => conformance::run(Some(conformance::Side::Server)),
         ["ci"] => ci::run(),
-        ["bench"] => bench::run(bench::ROUNDS),
+        ["bench"] => bench::run(bench::DEFAULT_ROUNDS),
         ["bench", rounds] if rounds.parse::<usize>().is_ok_and(|rounds| rounds > 0) => {
             bench::run(rounds.parse().expect("the guard has parsed it"))
         }
-        ["counts"] => counts::run(counts::Mode::Compare),
-        ["counts", "--renew"] => counts::run(counts::Mode::Renew),
-        ["schema"] => generated_files::schemas(Mode::Write),
+        ["counts"] => counts::run(counts::BaselineMode::Compare),
+        ["counts", "--renew"] => counts::run(counts::BaselineMode::Renew),
+        ["schema"] => generated_files::write_or_check_schemas(OutputMode::Write),
         ["schema", "--check"] => generated_files::check_schemas(),
-        ["schema", "--release"] => {
-            generated_files::schemas(Mode::Check).and_then(|()| generated_files::freeze_schemas())
-        }
+        ["schema", "--release"] => generated_files::write_or_check_schemas(OutputMode::Check)
+            .and_then(|()| generated_files::store_schema_releases()),
         ["faults"] => faults::run(),
         ["soak", rest @ ..] => soak::run(rest),
         ["users"] => gateway_clients::run(gateway_clients::USERS, None),
         ["users", requests] => gateway_clients::run(gateway_clients::USERS, Some(requests)),
         ["reloads"] => gateway_clients::run(gateway_clients::RELOADS, None),
         ["reloads", count] => gateway_clients::run(gateway_clients::RELOADS, Some(count)),
-        ["docs"] => generated_files::pages(Mode::Write),
-        ["docs", "--check"] => generated_files::pages(Mode::Check),
+        ["docs"] => generated_files::write_or_check_pages(OutputMode::Write),
+        ["docs", "--check"] => generated_files::write_or_check_pages(OutputMode::Check),
         ["package"] => package::run(),
-        ["api"] => api::run(Mode::Write),
-        ["api", "--check"] => api::run(Mode::Check),
+        ["api"] => api::run(OutputMode::Write),
+        ["api", "--check"] => api::run(OutputMode::Check),
         ["semver"] => api::check_semver(),
         ["deny"] => deny::run(),
         ["layers"] => layers::run(),

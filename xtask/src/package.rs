@@ -22,18 +22,21 @@ use crate::tree;
 pub(crate) fn run() -> Result<(), Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
     let folder = tree::root().join(format!("target/packed-{now}"));
-    let result = pack(&folder).and_then(|()| unpack(&folder)).and_then(|workspace| test(&workspace));
+    let result = write_packages(&folder)
+        .and_then(|()| unpack_packages(&folder))
+        .and_then(|workspace| test_workspace(&workspace));
     // The folder is as large as a whole build and is not used again.
     let _ = fs::remove_dir_all(&folder);
     result
 }
 
 /// Writes `package/*.crate` into the folder. CI packages only what is committed.
-fn pack(folder: &Path) -> Result<(), Error> {
-    let unpublished = packages::unpublished()?;
+fn write_packages(folder: &Path) -> Result<(), Error> {
+    let unpublished = packages::unpublished_packages()?;
     run_command(cargo().args(package_arguments(&unpublished, is_ci())).env("CARGO_TARGET_DIR", folder))
 }
 
+/// The arguments of `cargo` that write the packages.
 fn package_arguments(unpublished: &[String], in_ci: bool) -> Vec<&str> {
     // The packages are checked after they are unpacked.
     let mut res = vec!["package", "--workspace", "--no-verify"];
@@ -45,7 +48,7 @@ fn package_arguments(unpublished: &[String], in_ci: bool) -> Vec<&str> {
 }
 
 /// Unpacks the packages into a workspace with the oldest dependencies, and returns its folder.
-fn unpack(folder: &Path) -> Result<PathBuf, Error> {
+fn unpack_packages(folder: &Path) -> Result<PathBuf, Error> {
     let failed = |what: &Path, error: std::io::Error| Error::message(format!("{}: {error}", what.display()));
     let workspace = folder.join("unpacked");
     fs::create_dir_all(&workspace).map_err(|error| failed(&workspace, error))?;
@@ -86,7 +89,7 @@ fn workspace_manifest(folders: &[String]) -> String {
 }
 
 /// Builds all packages, and runs their tests.
-fn test(workspace: &Path) -> Result<(), Error> {
+fn test_workspace(workspace: &Path) -> Result<(), Error> {
     let mut command = cargo();
     command.current_dir(workspace).args(["test", "--quiet", "--workspace"]);
     // Without debug information the build takes two thirds of the time.

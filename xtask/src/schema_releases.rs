@@ -5,7 +5,7 @@
 //! not proven to be harmless for a reader of existing files, unless the version may break.
 
 use std::error::Error as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schema_evolution::{Change, Direction, ReleaseComparison, ReleaseError, Releases, SchemaUser, Verdict};
 
@@ -22,12 +22,12 @@ pub(crate) struct CurrentSchema<'a> {
 pub(crate) fn check(root: &Path, now: &str, schemas: &[CurrentSchema<'_>]) -> Result<(), Error> {
     let mut problems = Vec::new();
     for schema in schemas {
-        match compare(root, now, schema) {
-            Ok(outcome) => {
-                if !outcome.comparison.changes.is_empty() {
-                    println!("{}", table(schema.name, &outcome));
+        match compare_with_release(root, now, schema) {
+            Ok(comparison) => {
+                if !comparison.comparison.changes.is_empty() {
+                    println!("{}", changes_table(schema.name, &comparison));
                 }
-                problems.extend(incompatibility(schema.name, now, &outcome));
+                problems.extend(incompatibility(schema.name, now, &comparison));
             }
             Err(problem) => problems.push(problem),
         }
@@ -35,44 +35,52 @@ pub(crate) fn check(root: &Path, now: &str, schemas: &[CurrentSchema<'_>]) -> Re
     if problems.is_empty() { Ok(()) } else { Err(Error::message(problems.join("\n"))) }
 }
 
-/// Freezes every schema as the release of this version. An existing release must be identical.
-pub(crate) fn release(root: &Path, now: &str, schemas: &[CurrentSchema<'_>]) -> Result<(), Error> {
+/// Stores every schema as the release of this version. An existing release must be identical.
+pub(crate) fn store(root: &Path, now: &str, schemas: &[CurrentSchema<'_>]) -> Result<(), Error> {
     for schema in schemas {
-        let freeze = || Releases::open(folder(root, schema))?.store(now, schema.text);
-        freeze().map_err(|error| Error::message(message(schema.name, &error)))?;
+        let stored =
+            Releases::open(releases_folder(root, schema)).and_then(|mut it| it.store(now, schema.text));
+        stored.map_err(|error| Error::message(error_message(schema.name, &error)))?;
         println!("froze {} {now}", schema.name);
     }
     Ok(())
 }
 
-fn folder(root: &Path, schema: &CurrentSchema<'_>) -> std::path::PathBuf {
+/// The folder with the releases of a schema.
+fn releases_folder(root: &Path, schema: &CurrentSchema<'_>) -> PathBuf {
     root.join("schemas/released").join(schema.name)
 }
 
-fn compare(root: &Path, now: &str, schema: &CurrentSchema<'_>) -> Result<ReleaseComparison, String> {
+/// Compares a schema with its last release. That there is none is an error.
+fn compare_with_release(
+    root: &Path,
+    now: &str,
+    schema: &CurrentSchema<'_>,
+) -> Result<ReleaseComparison, String> {
     let current =
         serde_json::from_str(schema.text).map_err(|error| format!("{} is not JSON: {error}", schema.name))?;
-    let outcome = Releases::open(folder(root, schema)).and_then(|it| it.compare(now, &current));
-    let outcome = outcome.map_err(|error| message(schema.name, &error))?;
-    match outcome.released {
-        Some(_) => Ok(outcome),
+    let comparison = Releases::open(releases_folder(root, schema)).and_then(|it| it.compare(now, &current));
+    let comparison = comparison.map_err(|error| error_message(schema.name, &error))?;
+    match comparison.released {
+        Some(_) => Ok(comparison),
         None => {
             Err(format!("{} has no release to compare with: run `cargo xtask schema --release`", schema.name))
         }
     }
 }
 
-fn message(name: &str, error: &ReleaseError) -> String {
+/// The message of an error with its cause.
+fn error_message(name: &str, error: &ReleaseError) -> String {
     let cause = error.source().map(|it| format!(": {it}")).unwrap_or_default();
     format!("{name}: {error}{cause}")
 }
 
 /// The changes as a Markdown table, the most severe first.
-fn table(name: &str, outcome: &ReleaseComparison) -> String {
-    let released = outcome.released.as_ref().map(ToString::to_string).unwrap_or_default();
+fn changes_table(name: &str, comparison: &ReleaseComparison) -> String {
+    let released = comparison.released.as_ref().map(ToString::to_string).unwrap_or_default();
     let mut res =
         format!("Schema `{name}` since {released}:\n\n| location | change | for a reader |\n|---|---|---|\n");
-    let changes = outcome.comparison.by_severity(SchemaUser::Reader);
+    let changes = comparison.comparison.by_severity(SchemaUser::Reader);
     let (annotations, changes): (Vec<_>, Vec<_>) =
         changes.into_iter().partition(|it| it.direction == Direction::Annotation);
     for change in changes {
@@ -91,12 +99,12 @@ fn table(name: &str, outcome: &ReleaseComparison) -> String {
 }
 
 /// The reason why this version may not be released.
-fn incompatibility(name: &str, now: &str, outcome: &ReleaseComparison) -> Option<String> {
-    if outcome.is_allowed(SchemaUser::Reader) {
+fn incompatibility(name: &str, now: &str, comparison: &ReleaseComparison) -> Option<String> {
+    if comparison.is_allowed(SchemaUser::Reader) {
         return None;
     }
-    let count = |verdict| outcome.comparison.count(SchemaUser::Reader, verdict);
-    let released = outcome.released.as_ref().map(ToString::to_string).unwrap_or_default();
+    let count = |verdict| comparison.comparison.count(SchemaUser::Reader, verdict);
+    let released = comparison.released.as_ref().map(ToString::to_string).unwrap_or_default();
     Some(format!(
         "{name}: {} of the changes since {released} break existing files and {} are unknown, which {now} does not \
          allow: revert them, or raise the version",
@@ -120,9 +128,9 @@ mod tests {
             |done: Result<(), Error>| done.err().map_or_else(|| "fine".to_owned(), |it| it.to_string());
 
         assert!(result(check(&root, "0.1.0", &schemas(wide))).contains("two has no release to compare with"));
-        assert_eq!(result(release(&root, "0.1.0", &schemas(wide))), "fine");
+        assert_eq!(result(store(&root, "0.1.0", &schemas(wide))), "fine");
         assert!(
-            result(release(&root, "0.1.0", &schemas(narrow)))
+            result(store(&root, "0.1.0", &schemas(narrow)))
                 .contains("0.1.0 is already released with another schema")
         );
         assert_eq!(result(check(&root, "0.1.0", &schemas(wide))), "fine");
@@ -149,10 +157,10 @@ mod tests {
             r#"{"properties":{"a":{"type":["string","null"]},"b":{"enum":["x|y"]}}}"#,
         );
         let root = std::env::temp_dir().join(format!("xtask-table-{}", std::process::id()));
-        let mut outcome = Releases::open(&root).unwrap().compare("0.1.0", &true.into()).unwrap();
-        outcome.comparison = comparison;
+        let mut release_comparison = Releases::open(&root).unwrap().compare("0.1.0", &true.into()).unwrap();
+        release_comparison.comparison = comparison;
         assert_eq!(
-            table("dominds", &outcome),
+            changes_table("dominds", &release_comparison),
             "Schema `dominds` since :\n\n| location | change | for a reader |\n|---|---|---|\n\
              | `b` | `enum` changes from [\"x\\|y\",\"z\"] to [\"x\\|y\"] | **break** |\n\
              | `a` | `type` changes from \"string\" to [\"string\",\"null\"] | harmless |\n"

@@ -2,7 +2,6 @@
 //!
 //! The suite starts it for each scenario with the URL of a server. It behaves like a host: it connects, reads the
 //! lists, and uses what is there. Only the context of a scenario changes this.
-//! say so, by its context; no crate below knows that it is judged.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the suite keeps what its client says")]
 
@@ -28,7 +27,7 @@ use browser::Browser;
 use user::User;
 
 /// The client metadata URL that the authorization servers of the suite accept.
-const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+const METADATA_URL: &str = "https://conformance-test.local/client-metadata.json";
 
 /// The run as the suite describes it.
 pub(crate) struct Assignment {
@@ -44,7 +43,7 @@ pub(crate) struct Assignment {
 
 impl Assignment {
     /// Reads arguments and environment.
-    fn given() -> Result<Assignment, String> {
+    fn from_environment() -> Result<Assignment, String> {
         let url = env::args().nth(1).ok_or("usage: conformance_client URL; the suite starts it")?;
         let scenario = env::var("MCP_CONFORMANCE_SCENARIO").map_err(|it| it.to_string())?;
         let context = match env::var("MCP_CONFORMANCE_CONTEXT") {
@@ -58,12 +57,12 @@ impl Assignment {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let done = match Assignment::given() {
+    let result = match Assignment::from_environment() {
         Ok(assignment) => run(&assignment).await,
         Err(error) => Err(error),
     };
     // The last line, which `cargo xtask conformance` requires.
-    match done {
+    match result {
         Ok(()) => {
             println!("outcome: done");
             ExitCode::SUCCESS
@@ -75,9 +74,10 @@ async fn main() -> ExitCode {
     }
 }
 
+/// Connects to the server, uses what it offers, and closes the session.
 async fn run(assignment: &Assignment) -> Result<(), String> {
     let url = assignment.url.parse().map_err(|it| format!("the URL cannot be read: {it}"))?;
-    let authorization = OAuth::new(&url, login(assignment)).map_err(|it| it.to_string())?;
+    let authorization = OAuth::new(&url, login_options(assignment)).map_err(|it| it.to_string())?;
     let endpoint = Endpoint::Http(UrlEndpoint::new(url));
     let mut options = DialOptions::default();
     options.authorization = Some(Arc::new(authorization));
@@ -95,13 +95,13 @@ async fn run(assignment: &Assignment) -> Result<(), String> {
     options.eras = eras;
     let session = Session::connect(dial, options).await.map_err(|it| it.to_string())?;
     eprintln!("connected, protocol version {}", session.version().as_str());
-    let walked = walk::walk(&session, assignment).await;
+    let result = walk::walk(&session, assignment).await;
     session.close(Duration::from_secs(2)).await;
-    walked
+    result
 }
 
 /// The grant of a scenario without a user.
-fn unattended(assignment: &Assignment) -> Option<UnattendedGrant> {
+fn unattended_grant(assignment: &Assignment) -> Option<UnattendedGrant> {
     let text = |key: &str| assignment.context[key].as_str();
     let token = |key: &str| {
         let token = Secret::from(text(key)?);
@@ -134,18 +134,18 @@ fn unattended(assignment: &Assignment) -> Option<UnattendedGrant> {
 }
 
 /// The login of the client. The context may have a registered client.
-fn login(assignment: &Assignment) -> OAuthOptions {
+fn login_options(assignment: &Assignment) -> OAuthOptions {
     let text = |key: &str| assignment.context[key].as_str();
-    let by_hand = text("client_id").map(|id| {
+    let registered = text("client_id").map(|id| {
         let mut client = RegisteredClient::new(id.to_owned());
         client.secret = text("client_secret").map(Secret::from);
         client
     });
     let mut options = OAuthOptions::new(Arc::new(MemoryTokenStore::default()), "mcp-host conformance");
     options.user_agent = Some(Arc::new(Browser));
-    options.client_metadata = DOCUMENT.parse().ok();
-    options.client = by_hand;
-    options.unattended = unattended(assignment);
+    options.client_metadata = METADATA_URL.parse().ok();
+    options.client = registered;
+    options.unattended = unattended_grant(assignment);
     options.login_hint = "there is a browser".to_owned();
     options
 }

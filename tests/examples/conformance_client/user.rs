@@ -22,7 +22,7 @@ impl Elicitation for User {
     async fn elicit(&self, request: ElicitRequest) -> Result<ElicitResult, RpcError> {
         let ElicitParams::Form { schema } = request.params else { return Ok(ElicitResult::Decline) };
         let Ok(schema) = schema.read::<Value>() else { return Ok(ElicitResult::Decline) };
-        Ok(ElicitResult::Accept(RawJson::from_value(&form::filled(&schema)).ok()))
+        Ok(ElicitResult::Accept(RawJson::from_value(&form::fill(&schema)).ok()))
     }
 }
 

@@ -16,30 +16,30 @@ pub(crate) async fn walk(session: &Session, assignment: &Assignment) -> Result<(
     for rejected in &tools.rejected {
         eprintln!("left out: {rejected:?}");
     }
-    for (name, arguments) in calls(&tools.items, assignment)? {
-        let answer = session.call_tool(&name, &raw(&arguments)?, CallOptions::default()).await;
-        answered(&format!("tool {name}"), answer.map(|it| it.value.text().to_string()))?;
+    for (name, arguments) in planned_calls(&tools.items, assignment)? {
+        let response = session.call_tool(&name, &raw(&arguments)?, CallOptions::default()).await;
+        print_response(&format!("tool {name}"), response.map(|it| it.value.text().to_string()))?;
     }
     if offered.prompts {
         for prompt in session.list_prompts().await.map_err(|it| it.to_string())?.items {
             let arguments: Map<String, Value> =
                 prompt.arguments().into_iter().map(|it| (it.name, json!("text"))).collect();
-            let answer =
+            let response =
                 session.get_prompt(&prompt.name, &raw(&arguments.into())?, CallOptions::default()).await;
-            answered(&format!("prompt {}", prompt.name), answer.map(|_| String::new()))?;
+            print_response(&format!("prompt {}", prompt.name), response.map(|_| String::new()))?;
         }
     }
     if offered.resources {
         for resource in session.list_resources().await.map_err(|it| it.to_string())?.items {
-            let answer = session.read_resource(&resource.uri, CallOptions::default()).await;
-            answered(&format!("resource {}", resource.uri), answer.map(|_| String::new()))?;
+            let response = session.read_resource(&resource.uri, CallOptions::default()).await;
+            print_response(&format!("resource {}", resource.uri), response.map(|_| String::new()))?;
         }
     }
     Ok(())
 }
 
 /// The tools to call, with arguments from the context or from the schema.
-fn calls(tools: &[Tool], assignment: &Assignment) -> Result<Vec<(String, Value)>, String> {
+fn planned_calls(tools: &[Tool], assignment: &Assignment) -> Result<Vec<(String, Value)>, String> {
     if let Some(given) = assignment.context["toolCalls"].as_array() {
         let call = |it: &Value| Some((it["name"].as_str()?.to_owned(), it["arguments"].clone()));
         return given.iter().map(|it| call(it).ok_or_else(|| format!("no call: {it}"))).collect();
@@ -50,11 +50,12 @@ fn calls(tools: &[Tool], assignment: &Assignment) -> Result<Vec<(String, Value)>
         let shown = tools.iter().find(|it| &*it.name == "json_schema_2020_12_tool").ok_or("no such tool")?;
         return Ok(vec![("json_schema_echo".to_owned(), json!({"schema": schema(shown)?}))]);
     }
-    tools.iter().map(|it| Ok((it.name.to_string(), form::filled(&schema(it)?)))).collect()
+    tools.iter().map(|it| Ok((it.name.to_string(), form::fill(&schema(it)?)))).collect()
 }
 
-fn answered(what: &str, answer: Result<String, CallError>) -> Result<(), String> {
-    match answer {
+/// Prints a response. Only an error without a response is an error.
+fn print_response(what: &str, response: Result<String, CallError>) -> Result<(), String> {
+    match response {
         Ok(text) => eprintln!("{what}: {text}"),
         Err(CallError::Rpc(error)) => eprintln!("{what}: the server responded with an error: {error}"),
         Err(error) => return Err(format!("{what}: {error}")),
@@ -62,6 +63,7 @@ fn answered(what: &str, answer: Result<String, CallError>) -> Result<(), String>
     Ok(())
 }
 
+/// The value as raw JSON.
 fn raw(value: &Value) -> Result<RawJson, String> {
     RawJson::from_value(value).map_err(|it| it.to_string())
 }

@@ -13,7 +13,7 @@ use mcp_tests::faults::{BACK, FORWARD, LATEST, RUNNING, Transport};
 use serde_json::Value;
 
 use super::check;
-use crate::host::server;
+use crate::host::resolved_server;
 use crate::peer::Faulty;
 
 const YEAR: i64 = 365 * 24 * 60 * 60;
@@ -37,8 +37,11 @@ async fn hd_117_clock_jump_ends_no_session() {
         res.telemetry.wall_clock = clock(&off);
         res
     });
-    let servers =
-        vec![server("there", faulty.endpoint(Transport::Stdio, "clock", "start=well"), Limits::default())];
+    let servers = vec![resolved_server(
+        "there",
+        faulty.endpoint(Transport::Stdio, "clock", "start=well"),
+        Limits::default(),
+    )];
     host.apply(DesiredServers::new(servers)).await;
     host.wait_until_ready().await;
     for (fault, seconds) in [(FORWARD, 10 * YEAR), (BACK, -10 * YEAR)] {

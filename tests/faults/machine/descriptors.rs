@@ -12,7 +12,7 @@ use mcp_testkit::isolation::{Isolation, run_isolated_in};
 use mcp_tests::faults::{NO_DESCRIPTOR, ONE_DESCRIPTOR, RUNNING, STARTING, STARTING_PROCESS, Transport};
 
 use super::check;
-use crate::host::server;
+use crate::host::resolved_server;
 use crate::peer::Faulty;
 
 /// The time limit, for busy machines.
@@ -34,7 +34,7 @@ fn hd_117_host_continues_at_the_descriptor_limit() {
         options.connections.authorities = faulty.authorities();
         let host = Host::start(options);
         let one = |name: &str, transport| {
-            server(name, faulty.endpoint(transport, name, "start=well"), Limits::default())
+            resolved_server(name, faulty.endpoint(transport, name, "start=well"), Limits::default())
         };
         let there: Vec<_> = Transport::ALL
             .into_iter()

@@ -11,7 +11,7 @@ use mcp_testkit::isolation::{Isolation, run_isolated_in};
 use mcp_tests::faults::{FULL, LOGINS, NO_FOLDER, RECEIPTS, RESULTS, Transport};
 
 use super::check;
-use crate::host::server;
+use crate::host::resolved_server;
 use crate::peer::Faulty;
 
 /// The variable with the folder on the full disk.
@@ -135,7 +135,8 @@ fn called(options: HostOptions, limits: Limits, script: &str, directory: &Path) 
     runtime.block_on(async {
         let faulty = Faulty::start();
         let host = Host::start(options);
-        let servers = vec![server("faulty", faulty.endpoint(Transport::Stdio, "disk", script), limits)];
+        let servers =
+            vec![resolved_server("faulty", faulty.endpoint(Transport::Stdio, "disk", script), limits)];
         host.apply(DesiredServers::new(servers)).await;
         host.wait_until_ready().await;
         let result = host.call(ToolCall::new("faulty__first", RawJson::empty_object())).await;

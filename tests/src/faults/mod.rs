@@ -73,7 +73,7 @@ pub struct Expectation {
     pub gateway: Option<&'static str>,
 }
 
-/// The reason reason a fault does not apply to some transports.
+/// The reason why a fault does not apply to some transports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exclusion {
     /// The transports.
@@ -161,7 +161,7 @@ impl Variant {
 
 impl FaultRow {
     /// The expected outcome at an API; `None` if the fault does not apply.
-    pub fn want(&self, variant: Variant, api: Api) -> Option<&'static str> {
+    pub fn expected_outcome(&self, variant: Variant, api: Api) -> Option<&'static str> {
         if self.exclusions(variant.transport).is_some() {
             return None;
         }
@@ -176,7 +176,7 @@ impl FaultRow {
         })
     }
 
-    /// The reason reason the fault does not apply.
+    /// The reason why the fault does not apply.
     pub fn exclusions(&self, transport: Transport) -> Option<&'static str> {
         self.exclusions.iter().find(|it| it.transports.contains(&transport)).map(|it| it.reason)
     }

@@ -28,7 +28,7 @@ pub fn totals() -> Totals {
                 exclusions += usize::from(api == Api::Session || variant.era == Era::Legacy);
             } else if row.is_tested(variant, api) {
                 cells += 1;
-                outcomes.extend(row.want(variant, api));
+                outcomes.extend(row.expected_outcome(variant, api));
             }
         }
     }
@@ -112,8 +112,8 @@ mod tests {
                     || row.expectations.iter().filter(move |it| it.transports.contains(&variant.transport));
                 let general = here().filter(|it| it.era.is_none()).count();
                 let special = here().filter(|it| it.era == Some(variant.era)).count();
-                let explained =
-                    row.exclusions(variant.transport).is_some() || row.want(variant, Api::Session).is_some();
+                let explained = row.exclusions(variant.transport).is_some()
+                    || row.expected_outcome(variant, Api::Session).is_some();
                 if !explained || general > 1 || special > 1 {
                     wrong.push(format!("{} on {variant:?}", row.script));
                 }

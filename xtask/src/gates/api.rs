@@ -12,18 +12,18 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::cargo::{cargo, compiler, exit_code, output, run as run_command};
+use crate::cargo::{cargo, compiler_version, exit_code, run as run_command, run_for_output};
 use crate::error::Error;
 use crate::gates::library::Library;
 use crate::gates::packages;
 use crate::gates::tool::Tool;
-use crate::generated_files::{GeneratedFile, Mode, write_or_check};
+use crate::generated_files::{GeneratedFile, OutputMode, write_or_check};
 use crate::tree;
 
-/// The format that the library `public_api` reads: that of Rust 1.95.
-const FORMAT: u32 = 57;
+/// The version of the JSON format that the library `public_api` reads: that of Rust 1.95.
+const RUSTDOC_FORMAT: u32 = 57;
 
-/// Must support the JSON format of the compiler.
+/// The program that compares with a release. This version must support the JSON format of the compiler.
 const SEMVER_CHECKS: Tool = Tool { name: "cargo-semver-checks", version: "0.51.0" };
 
 /// The variable with which Cargo starts this program as rustdoc.
@@ -32,28 +32,34 @@ const SEMVER_CHECKS: Tool = Tool { name: "cargo-semver-checks", version: "0.51.0
 const AS_RUSTDOC: &str = "XTASK_AS_RUSTDOC";
 
 /// Writes or checks the files.
-pub(crate) fn run(mode: Mode) -> Result<(), Error> {
+pub(crate) fn run(mode: OutputMode) -> Result<(), Error> {
     let libraries = packages::libraries()?;
-    let files = match read(&libraries)? {
+    let files = match read_items(&libraries)? {
         Some(files) => files,
-        None if matches!(mode, Mode::Check) => {
-            println!("skipped: the JSON format of {} is not {FORMAT}", compiler()?);
+        None if matches!(mode, OutputMode::Check) => {
+            println!("skipped: the JSON format of {} is not {RUSTDOC_FORMAT}", compiler_version()?);
             return Ok(());
         }
-        None => return Err(Error::message(format!("the JSON format of {} is not {FORMAT}", compiler()?))),
+        None => {
+            return Err(Error::message(format!(
+                "the JSON format of {} is not {RUSTDOC_FORMAT}",
+                compiler_version()?
+            )));
+        }
     };
     write_or_check(&tree::root(), &files, "cargo xtask api", mode)
 }
 
 /// The items of each library. `None` if the compiler has another format.
-fn read(libraries: &[Library]) -> Result<Option<Vec<GeneratedFile>>, Error> {
+fn read_items(libraries: &[Library]) -> Result<Option<Vec<GeneratedFile>>, Error> {
     let mut command = cargo();
     command.args(["doc", "--quiet", "--no-deps", "--all-features", "--lib"]);
     for library in libraries {
         command.args(["--package", &library.package]);
     }
-    let here = env::current_exe().map_err(|error| Error::message(format!("this program: {error}")))?;
-    command.env("RUSTDOC", here).env(AS_RUSTDOC, rustdoc());
+    let this_program =
+        env::current_exe().map_err(|error| Error::message(format!("this program: {error}")))?;
+    command.env("RUSTDOC", this_program).env(AS_RUSTDOC, rustdoc_program());
     command.env("RUSTDOCFLAGS", "-Z unstable-options --output-format json");
     run_command(&mut command)?;
 
@@ -62,10 +68,10 @@ fn read(libraries: &[Library]) -> Result<Option<Vec<GeneratedFile>>, Error> {
     let mut res = Vec::new();
     for Library { package, name, .. } in libraries {
         let path = folder.join(format!("{name}.json"));
-        if format_of(&path)? != FORMAT {
+        if read_format_version(&path)? != RUSTDOC_FORMAT {
             return Ok(None);
         }
-        let text = items(&path)?;
+        let text = list_items(&path)?;
         let unreachable = unreachable_types(&text, name);
         if !unreachable.is_empty() {
             let types = unreachable.join(", ");
@@ -78,20 +84,21 @@ fn read(libraries: &[Library]) -> Result<Option<Vec<GeneratedFile>>, Error> {
     Ok(Some(res))
 }
 
-fn format_of(path: &Path) -> Result<u32, Error> {
+/// Reads which version of the JSON format a file of rustdoc has.
+fn read_format_version(path: &Path) -> Result<u32, Error> {
     #[derive(Deserialize)]
-    struct Head {
+    struct FormatHeader {
         format_version: u32,
     }
     let text = fs::read_to_string(path)
         .map_err(|error| Error::message(format!("could not read {}: {error}", path.display())))?;
-    let head: Head = serde_json::from_str(&text)
+    let header: FormatHeader = serde_json::from_str(&text)
         .map_err(|error| Error::message(format!("{}: {error}", path.display())))?;
-    Ok(head.format_version)
+    Ok(header.format_version)
 }
 
 /// One line for each item. Implementations that every type has are left out.
-fn items(path: &Path) -> Result<String, Error> {
+fn list_items(path: &Path) -> Result<String, Error> {
     let api = public_api::Builder::from_rustdoc_json(path)
         .omit_blanket_impls(true)
         .omit_auto_trait_impls(true)
@@ -136,7 +143,8 @@ fn unreachable_types(items: &str, library: &str) -> Vec<String> {
     named.into_iter().filter(|it| !declared.contains(it) && !it.contains("::sealed::")).collect()
 }
 
-fn rustdoc() -> OsString {
+/// The program that Cargo would start as rustdoc.
+fn rustdoc_program() -> OsString {
     env::var_os("RUSTDOC").unwrap_or_else(|| OsString::from("rustdoc"))
 }
 
@@ -151,7 +159,7 @@ pub(crate) fn run_as_rustdoc() -> Option<u8> {
 pub(crate) fn check_semver() -> Result<(), Error> {
     let mut describe = Command::new("git");
     describe.current_dir(tree::root()).args(["describe", "--tags", "--abbrev=0", "--match", "v[0-9]*"]);
-    let Ok(tag) = output(&mut describe) else {
+    let Ok(tag) = run_for_output(&mut describe) else {
         println!("nothing to compare with: there is no release tag `v…`");
         return Ok(());
     };

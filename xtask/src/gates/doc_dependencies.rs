@@ -10,7 +10,7 @@ use crate::gates::library::Library;
 pub(crate) fn check(page: &str, libraries: &[Library]) -> Vec<String> {
     let mut res = Vec::new();
     let mut dependencies = Table::new();
-    for block in blocks(page, "toml") {
+    for block in fenced_blocks(page, "toml") {
         match block.parse::<Table>() {
             Ok(manifest) => {
                 let table = manifest.get("dependencies").and_then(Value::as_table).cloned();
@@ -37,9 +37,9 @@ pub(crate) fn check(page: &str, libraries: &[Library]) -> Vec<String> {
             .filter(|feature| !library.features.iter().any(|it| it == feature));
         res.extend(unknown.map(|feature| format!("`{name}` has no feature `{feature}`")));
     }
-    let programs: BTreeSet<&str> = blocks(page, "rust").flat_map(used_libraries).collect();
+    let used: BTreeSet<&str> = fenced_blocks(page, "rust").flat_map(used_libraries).collect();
     let missing =
-        libraries.iter().filter(|it| programs.contains(&*it.name) && !dependencies.contains_key(&it.package));
+        libraries.iter().filter(|it| used.contains(&*it.name) && !dependencies.contains_key(&it.package));
     res.extend(missing.map(|it| format!("a program uses `{}`; no dependency has `{}`", it.name, it.package)));
     res
 }
@@ -52,7 +52,7 @@ fn used_libraries(program: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The contents of the fenced blocks in a language.
-fn blocks<'a>(page: &'a str, language: &'a str) -> impl Iterator<Item = &'a str> {
+fn fenced_blocks<'a>(page: &'a str, language: &'a str) -> impl Iterator<Item = &'a str> {
     let fences = page.split("\n```").skip(1).step_by(2);
     fences.filter_map(move |block| {
         let (info, content) = block.split_once('\n')?;

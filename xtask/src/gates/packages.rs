@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cargo::{cargo, output};
+use crate::cargo::{cargo, run_for_output};
 use crate::error::{Error, Violation};
 use crate::gates::doc_dependencies;
 use crate::gates::library::Library;
@@ -23,6 +23,7 @@ struct Metadata {
     packages: Vec<Package>,
 }
 
+/// A package of the workspace.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Package {
@@ -45,12 +46,14 @@ struct Package {
     metadata: Value,
 }
 
+/// A library or program of a package.
 #[derive(Debug, Deserialize)]
 struct Target {
     name: String,
     kind: Vec<String>,
 }
 
+/// A dependency of a package, of any kind.
 #[derive(Debug, Deserialize)]
 struct Dependency {
     name: String,
@@ -84,19 +87,19 @@ impl Package {
 
 /// The published packages that are libraries, sorted by name.
 pub(crate) fn libraries() -> Result<Vec<Library>, Error> {
-    let mut res: Vec<Library> = read()?.iter().filter_map(Package::library).collect();
+    let mut res: Vec<Library> = read_packages()?.iter().filter_map(Package::library).collect();
     res.sort_by(|a, b| a.package.cmp(&b.package));
     Ok(res)
 }
 
 /// The names of the packages that are not published.
-pub(crate) fn unpublished() -> Result<Vec<String>, Error> {
-    Ok(read()?.into_iter().filter(|it| !it.is_published()).map(|it| it.name).collect())
+pub(crate) fn unpublished_packages() -> Result<Vec<String>, Error> {
+    Ok(read_packages()?.into_iter().filter(|it| !it.is_published()).map(|it| it.name).collect())
 }
 
 /// All packages of the workspace.
-fn read() -> Result<Vec<Package>, Error> {
-    let text = output(cargo().args(["metadata", "--no-deps", "--offline", "--format-version", "1"]))?;
+fn read_packages() -> Result<Vec<Package>, Error> {
+    let text = run_for_output(cargo().args(["metadata", "--no-deps", "--offline", "--format-version", "1"]))?;
     let metadata: Metadata =
         serde_json::from_str(&text).map_err(|error| Error::message(format!("cargo metadata: {error}")))?;
     Ok(metadata.packages)
@@ -104,14 +107,14 @@ fn read() -> Result<Vec<Package>, Error> {
 
 /// Checks the packages on disk.
 pub(crate) fn run() -> Result<(), Error> {
-    let packages = read()?;
+    let packages = read_packages()?;
     let page = fs::read_to_string(tree::root().join(PAGE))
         .map_err(|error| Error::message(format!("could not read {PAGE}: {error}")))?;
     let order = check_order(&page, &packages);
     let mut res: Vec<Violation> = order.into_iter().map(|it| Violation::new(PAGE, 0, it)).collect();
     for package in packages.iter().filter(|it| it.is_published()) {
         let mut messages = check_metadata(package);
-        messages.extend(missing_files(package));
+        messages.extend(check_files(package));
         res.extend(messages.into_iter().map(|it| Violation::new(&package.name, 0, it)));
     }
     res.extend(check_keywords(&packages));
@@ -122,12 +125,12 @@ pub(crate) fn run() -> Result<(), Error> {
 /// The violations of the pages with programs that use the libraries.
 fn check_pages(packages: &[Package]) -> Result<Vec<Violation>, Error> {
     let libraries: Vec<_> = packages.iter().filter_map(Package::library).collect();
-    let folder = |path: &str| {
+    let list_folder = |path: &str| {
         fs::read_dir(tree::root().join(path))
             .map_err(|error| Error::message(format!("could not read {path}: {error}")))
     };
-    let pages = folder("docs/library")?.flatten().map(|it| it.path());
-    let readmes = folder("crates")?.flatten().map(|it| it.path().join("README.md"));
+    let pages = list_folder("docs/library")?.flatten().map(|it| it.path());
+    let readmes = list_folder("crates")?.flatten().map(|it| it.path().join("README.md"));
     let mut pages: Vec<_> = pages.chain(readmes).collect();
     pages.sort();
     let mut res = Vec::new();
@@ -143,16 +146,16 @@ fn check_pages(packages: &[Package]) -> Result<Vec<Violation>, Error> {
 
 /// The files that every package contains. The licences and the changelog are links to those of the workspace,
 /// which Cargo replaces by the files.
-const FILES: [&str; 4] = ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md"];
+const PACKAGE_FILES: [&str; 4] = ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "CHANGELOG.md"];
 
 /// The most keywords and categories that crates.io accepts.
 const MAX_KEYWORDS: usize = 5;
 
 /// One message for each file that is missing, or differs from the one of the workspace.
-fn missing_files(package: &Package) -> Vec<String> {
+fn check_files(package: &Package) -> Vec<String> {
     let folder = Path::new(&package.manifest_path).parent().unwrap_or(Path::new(""));
     let mut res = Vec::new();
-    for name in FILES {
+    for name in PACKAGE_FILES {
         let is_shared = name != "README.md";
         match (fs::read(folder.join(name)), fs::read(tree::root().join(name))) {
             (Err(_), _) => res.push(format!("the package has no {name}")),
@@ -165,6 +168,7 @@ fn missing_files(package: &Package) -> Vec<String> {
     res
 }
 
+/// One message for each thing that the manifest does not say of the package.
 fn check_metadata(package: &Package) -> Vec<String> {
     let mut res = Vec::new();
     for (key, is_set) in [
@@ -204,7 +208,7 @@ fn check_order(page: &str, packages: &[Package]) -> Vec<String> {
     let published: Vec<&Package> = packages.iter().filter(|it| it.is_published()).collect();
     let mut res = Vec::new();
     let mut listed = BTreeSet::new();
-    for (name, folder) in rows(page) {
+    for (name, folder) in table_rows(page) {
         if package_name(folder) != name {
             res.push(format!(
                 "the package of the folder `{folder}` is `{}`, not `{name}`",
@@ -225,7 +229,7 @@ fn check_order(page: &str, packages: &[Package]) -> Vec<String> {
 }
 
 /// The package and the folder of each row of the table.
-fn rows(page: &str) -> impl Iterator<Item = (&str, &str)> {
+fn table_rows(page: &str) -> impl Iterator<Item = (&str, &str)> {
     let section = page.split_once("\n## Packages\n").map_or("", |it| it.1);
     let section = section.split_once("\n## ").map_or(section, |it| it.0);
     let cells = section.lines().filter_map(|line| {
@@ -331,7 +335,7 @@ mod tests {
             manifest_path: tree::root().join(folder).join("Cargo.toml").to_string_lossy().into_owned(),
             ..Package::default()
         };
-        assert_eq!(missing_files(&package("crates/mcp-model")), [""; 0]);
-        assert_eq!(missing_files(&package("xtask")).len(), FILES.len());
+        assert_eq!(check_files(&package("crates/mcp-model")), [""; 0]);
+        assert_eq!(check_files(&package("xtask")).len(), PACKAGE_FILES.len());
     }
 }

@@ -7,10 +7,11 @@ use crate::error::Error;
 use crate::generated_files::replace_between;
 use crate::tree;
 
+/// The page with the tables.
 const PAGE: &str = "docs/performance.md";
 
 /// Writes these tables between their markers.
-pub(crate) fn write(tables: &[(&str, String)]) -> Result<(), Error> {
+pub(crate) fn write_tables(tables: &[(&str, String)]) -> Result<(), Error> {
     let path = tree::root().join(PAGE);
     let mut page = fs::read_to_string(&path)
         .map_err(|error| Error::message(format!("could not read {PAGE}: {error}")))?;
@@ -25,7 +26,7 @@ pub(crate) fn write(tables: &[(&str, String)]) -> Result<(), Error> {
 }
 
 /// Formats a number in groups of three digits.
-pub(crate) fn grouped(value: f64) -> String {
+pub(crate) fn group_digits(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut res = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -12,25 +12,27 @@ use crate::error::{Error, Violation};
 use crate::tree::{self, Source, Tree};
 
 /// The default time of each target, in seconds.
-const SECONDS: u64 = 10;
+const DEFAULT_SECONDS: u64 = 10;
 
 /// Limits of one input: bytes, seconds, and memory in MiB.
-const LIMITS: [&str; 3] = ["-max_len=4096", "-timeout=20", "-rss_limit_mb=2048"];
+const INPUT_LIMITS: [&str; 3] = ["-max_len=4096", "-timeout=20", "-rss_limit_mb=2048"];
 
 /// The test that checks the properties of all targets on their seeds.
 const SEED_TESTS: &str = "crates/mcp-testkit/tests/fuzz_seeds.rs";
 
+/// The arguments of `fuzz`.
 #[derive(Debug, PartialEq, Eq)]
 struct FuzzArgs {
+    /// The time of each target.
     seconds: u64,
     targets: Vec<String>,
 }
 
 /// Runs the named targets, or all. A failure does not stop the others.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
-    let known = targets(&Tree::read()?.sources);
-    let FuzzArgs { seconds, targets } = parse(arguments, &known)?;
-    let version = fuzzer(&["--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let known = list_targets(&Tree::read()?.sources);
+    let FuzzArgs { seconds, targets } = parse_arguments(arguments, &known)?;
+    let version = fuzzer_command(&["--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !version.is_ok_and(|it| it.success()) {
         return Err(Error::message(
             "the fuzzer is missing: `rustup toolchain install nightly`, then `cargo install cargo-fuzz --locked`",
@@ -38,21 +40,21 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
     }
     let mut failed = Vec::new();
     for target in &targets {
-        run_command(fuzzer(&["build", "-s", "none", "--fuzz-dir", "fuzz"]).arg(target))?;
+        run_command(fuzzer_command(&["build", "-s", "none", "--fuzz-dir", "fuzz"]).arg(target))?;
         let start = Instant::now();
         let corpus = format!("fuzz/corpus/{target}");
         fs::create_dir_all(tree::root().join(&corpus))
             .map_err(|error| Error::message(format!("could not make {corpus}: {error}")))?;
-        let output = fuzzer(&["run", "-s", "none", "--fuzz-dir", "fuzz", target, &corpus])
+        let output = fuzzer_command(&["run", "-s", "none", "--fuzz-dir", "fuzz", target, &corpus])
             .arg(format!("fuzz/seeds/{target}"))
             .arg("--")
-            .args(LIMITS)
+            .args(INPUT_LIMITS)
             .arg(format!("-max_total_time={seconds}"))
             .stdout(Stdio::null())
             .output()
             .map_err(|error| Error::message(format!("could not start rustup: {error}")))?;
         let log = String::from_utf8_lossy(&output.stderr).into_owned();
-        println!("{target}: {} runs in {} s", runs(&log), start.elapsed().as_secs());
+        println!("{target}: {} runs in {} s", run_count(&log), start.elapsed().as_secs());
         if !output.status.success() {
             eprintln!("{log}");
             failed.push(target.as_str());
@@ -68,14 +70,15 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
 }
 
 /// cargo-fuzz on the nightly toolchain, at the root of the workspace.
-fn fuzzer(arguments: &[&str]) -> Command {
+fn fuzzer_command(arguments: &[&str]) -> Command {
     let mut res = Command::new("rustup");
     res.args(["run", "nightly", "cargo", "fuzz"]).args(arguments).current_dir(tree::root());
     res
 }
 
-fn parse(arguments: &[&str], known: &[String]) -> Result<FuzzArgs, Error> {
-    let mut res = FuzzArgs { seconds: SECONDS, targets: Vec::new() };
+/// Parses the arguments of `fuzz`.
+fn parse_arguments(arguments: &[&str], known: &[String]) -> Result<FuzzArgs, Error> {
+    let mut res = FuzzArgs { seconds: DEFAULT_SECONDS, targets: Vec::new() };
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
         match *argument {
@@ -97,13 +100,13 @@ fn parse(arguments: &[&str], known: &[String]) -> Result<FuzzArgs, Error> {
 }
 
 /// The number of runs from the output of the fuzzer.
-fn runs(log: &str) -> u64 {
+fn run_count(log: &str) -> u64 {
     let runs = log.lines().rev().find_map(|line| line.strip_prefix("Done ")?.split(' ').next()?.parse().ok());
     runs.unwrap_or(0)
 }
 
 /// The names of all targets.
-fn targets(sources: &[Source]) -> Vec<String> {
+fn list_targets(sources: &[Source]) -> Vec<String> {
     let names =
         sources.iter().filter_map(|it| it.path.strip_prefix("fuzz/fuzz_targets/")?.strip_suffix(".rs"));
     names.map(str::to_owned).collect()
@@ -112,7 +115,7 @@ fn targets(sources: &[Source]) -> Vec<String> {
 /// Checks that each target has seeds and a test, and is listed.
 pub(crate) fn check(sources: &[Source]) -> Vec<Violation> {
     let mut res = Vec::new();
-    for target in targets(sources) {
+    for target in list_targets(sources) {
         let path = format!("fuzz/fuzz_targets/{target}.rs");
         let seeds = format!("fuzz/seeds/{target}/");
         if !sources.iter().any(|it| it.path.starts_with(&seeds)) {
@@ -139,7 +142,7 @@ mod tests {
     fn every_target_has_seeds_and_a_test() {
         let sources = &Tree::read().unwrap().sources;
         assert_eq!(check(sources), []);
-        assert!(targets(sources).len() > 20);
+        assert!(list_targets(sources).len() > 20);
     }
 
     #[test]
@@ -162,8 +165,8 @@ mod tests {
     #[test]
     fn arguments_are_parsed() {
         let known = ["a".to_owned(), "b".to_owned()];
-        let parse = |arguments: &[&str]| super::parse(arguments, &known).map_err(|it| it.to_string());
-        assert_eq!(parse(&[]), Ok(FuzzArgs { seconds: SECONDS, targets: known.to_vec() }));
+        let parse = |arguments: &[&str]| parse_arguments(arguments, &known).map_err(|it| it.to_string());
+        assert_eq!(parse(&[]), Ok(FuzzArgs { seconds: DEFAULT_SECONDS, targets: known.to_vec() }));
         let want = FuzzArgs { seconds: 60, targets: vec!["b".to_owned()] };
         assert_eq!(parse(&["b", "--seconds", "60"]), Ok(want));
         assert_eq!(parse(&["c"]), Err("`c` is not a target; the targets are a, b".to_owned()));
@@ -172,7 +175,7 @@ mod tests {
 
     #[test]
     fn runs_are_read_from_the_output() {
-        assert_eq!(runs("#1 INITED\nDone 4711 runs in 11 second(s)\n"), 4711);
-        assert_eq!(runs("nothing"), 0);
+        assert_eq!(run_count("#1 INITED\nDone 4711 runs in 11 second(s)\n"), 4711);
+        assert_eq!(run_count("nothing"), 0);
     }
 }

@@ -8,7 +8,7 @@ use crate::cargo::{cargo, run as run_command};
 use crate::error::Error;
 
 /// The default time: an hour.
-const SECONDS: u64 = 3600;
+const DEFAULT_SECONDS: u64 = 3600;
 
 /// The time from which the soak has its full size, in seconds.
 const FULL_SIZE_SECONDS: u64 = 600;
@@ -18,7 +18,7 @@ const FULL_SIZE_PROFILE: &str = "soak";
 
 /// Runs the soak. Without a seed, it takes the current time and prints the command that repeats the run.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
-    let Some((seconds, seed)) = parse(arguments) else {
+    let Some((seconds, seed)) = parse_arguments(arguments) else {
         return Err(Error::message("usage: cargo xtask soak [SECONDS [SEED]]"));
     };
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_secs());
@@ -37,9 +37,9 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
 }
 
 /// Parses the arguments of `soak`.
-fn parse(arguments: &[&str]) -> Option<(u64, Option<u64>)> {
+fn parse_arguments(arguments: &[&str]) -> Option<(u64, Option<u64>)> {
     match arguments {
-        [] => Some((SECONDS, None)),
+        [] => Some((DEFAULT_SECONDS, None)),
         [seconds] => Some((seconds.parse().ok()?, None)),
         [seconds, seed] => Some((seconds.parse().ok()?, Some(seed.parse().ok()?))),
         _ => None,
@@ -52,10 +52,10 @@ mod tests {
 
     #[test]
     fn arguments_are_parsed() {
-        assert_eq!(parse(&[]), Some((SECONDS, None)));
-        assert_eq!(parse(&["60"]), Some((60, None)));
-        assert_eq!(parse(&["60", "7"]), Some((60, Some(7))));
-        assert_eq!(parse(&["an", "hour"]), None);
-        assert_eq!(parse(&["1", "2", "3"]), None);
+        assert_eq!(parse_arguments(&[]), Some((DEFAULT_SECONDS, None)));
+        assert_eq!(parse_arguments(&["60"]), Some((60, None)));
+        assert_eq!(parse_arguments(&["60", "7"]), Some((60, Some(7))));
+        assert_eq!(parse_arguments(&["an", "hour"]), None);
+        assert_eq!(parse_arguments(&["1", "2", "3"]), None);
     }
 }

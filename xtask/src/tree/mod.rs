@@ -19,8 +19,8 @@ pub(crate) use source::Source;
 
 /// The root of the workspace.
 pub(crate) fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().expect("xtask is a folder of the workspace").to_owned()
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    crate_folder.parent().expect("xtask is a folder of the workspace").to_owned()
 }
 
 /// The package name of a crate, by its folder in `crates/`.
@@ -73,7 +73,7 @@ impl Tree {
     /// Reads the tree on disk, once for all gates of this process.
     pub(crate) fn read() -> Result<&'static Tree, Error> {
         static TREE: OnceLock<Result<Tree, String>> = OnceLock::new();
-        let tree = TREE.get_or_init(|| Ok(Tree::new(sources().map_err(|error| error.to_string())?)));
+        let tree = TREE.get_or_init(|| Ok(Tree::new(read_sources().map_err(|error| error.to_string())?)));
         tree.as_ref().map_err(Error::message)
     }
 
@@ -92,7 +92,8 @@ impl Tree {
     }
 }
 
-fn sources() -> Result<Vec<Source>, Error> {
+/// The files that git tracks or would track, as far as they are UTF-8.
+fn read_sources() -> Result<Vec<Source>, Error> {
     let root = root();
     let output = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])

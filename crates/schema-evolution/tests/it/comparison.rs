@@ -203,7 +203,10 @@ fn items_are_compared_by_position() {
 
 #[test]
 fn patterns_of_keys_are_compared() {
-    let schema_with = |kind: &str| json!({ "patternProperties": { "^x-": { "type": kind } }, "additionalProperties": false });
+    let schema_with = |kind: &str| {
+        let patterns = json!({ "^x-": { "type": kind } });
+        json!({ "patternProperties": patterns, "additionalProperties": false })
+    };
     check(schema_with("number"), schema_with("integer"), &["* type break harmless"]);
     check(
         json!({ "properties": { "x-a": { "type": "integer" } }, "additionalProperties": false }),

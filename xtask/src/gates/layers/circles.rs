@@ -24,7 +24,7 @@ pub(super) fn check(files: &[RustFile]) -> Vec<Violation> {
             crates.entry(name).or_default().push(file);
         }
     }
-    crates.into_values().flat_map(|files| Modules::new(files).circles()).collect()
+    crates.into_values().flat_map(|files| Modules::new(files).find_circles()).collect()
 }
 
 /// The files of one crate by the path of their module; the crate root has none.
@@ -49,13 +49,13 @@ impl<'a> Modules<'a> {
     }
 
     /// One violation for each circle.
-    fn circles(&self) -> Vec<Violation> {
-        let imports = self.imports();
+    fn find_circles(&self) -> Vec<Violation> {
+        let imports = self.collect_imports();
         let reachable = |from: &'a str| {
             let mut res = BTreeSet::new();
-            let mut open = vec![from];
-            while let Some(file) = open.pop() {
-                open.extend(imports[file].keys().copied().filter(|&next| res.insert(next)));
+            let mut pending = vec![from];
+            while let Some(file) = pending.pop() {
+                pending.extend(imports[file].keys().copied().filter(|&next| res.insert(next)));
             }
             res
         };
@@ -67,24 +67,29 @@ impl<'a> Modules<'a> {
             let circle: BTreeSet<&str> =
                 reached.iter().copied().filter(|other| reachable[other].contains(file)).collect();
             if circle.len() > 1 && reported.insert(circle.clone()) {
-                let message =
-                    format!("{} files import each other:{}", circle.len(), describe(&circle, &imports));
+                let message = format!(
+                    "{} files import each other:{}",
+                    circle.len(),
+                    describe_circle(&circle, &imports)
+                );
                 res.push(Violation::new(file, 0, message));
             }
         }
         res
     }
 
-    fn imports(&self) -> Imports<'a> {
+    /// Finds for each file the files that it imports. A name that a file only re-exports is not imported.
+    fn collect_imports(&self) -> Imports<'a> {
         let mut res = Imports::new();
         for (module, file) in &self.files {
             let imported = res.entry(&file.path).or_default();
             for path in file.paths.iter().filter(|path| !file.is_test(path.at)) {
-                let is_passed_on = |import: &Import| import.is_reexport && !is_used(file, &import.name);
-                if path.import.as_ref().is_some_and(is_passed_on) {
+                let is_only_reexported = |import: &Import| import.is_reexport && !is_used(file, &import.name);
+                if path.import.as_ref().is_some_and(is_only_reexported) {
                     continue;
                 }
-                let definition = self.absolute(module, file, path).and_then(|path| self.definition(&path, 0));
+                let definition =
+                    self.absolute_path(module, file, path).and_then(|path| self.find_definition(&path, 0));
                 if let Some((target, name)) = definition
                     && target.path != file.path
                 {
@@ -96,7 +101,7 @@ impl<'a> Modules<'a> {
     }
 
     /// A path from the crate root, or nothing for a path into another crate.
-    fn absolute(&self, module: &[String], file: &RustFile, path: &PathUse) -> Option<Vec<String>> {
+    fn absolute_path(&self, module: &[String], file: &RustFile, path: &PathUse) -> Option<Vec<String>> {
         let mut res = match path.root.as_str() {
             "crate" => Vec::new(),
             "super" => {
@@ -113,7 +118,7 @@ impl<'a> Modules<'a> {
                             && other.root != path.root
                             && imported_name(file, other) == Some(name)
                     };
-                    self.absolute(module, file, file.paths.iter().find(imports)?)?
+                    self.absolute_path(module, file, file.paths.iter().find(imports)?)?
                 }
             }
         };
@@ -122,7 +127,7 @@ impl<'a> Modules<'a> {
     }
 
     /// The file that defines the item at this path from the crate root, and the item's name. A module is no item.
-    fn definition(&self, path: &[String], depth: usize) -> Option<(&'a RustFile, String)> {
+    fn find_definition(&self, path: &[String], depth: usize) -> Option<(&'a RustFile, String)> {
         let length = (0..=path.len()).rev().find(|&length| self.files.contains_key(&path[..length]))?;
         let (module, item) = path.split_at(length);
         let (name, inner) = item.split_first()?;
@@ -131,14 +136,14 @@ impl<'a> Modules<'a> {
             return Some((file, name.clone()));
         }
         if let Some(import) = file.paths.iter().find(|path| imported_name(file, path) == Some(name)) {
-            let target = [self.absolute(module, file, import)?, inner.to_vec()].concat();
-            return self.definition(&target, depth + 1);
+            let target = [self.absolute_path(module, file, import)?, inner.to_vec()].concat();
+            return self.find_definition(&target, depth + 1);
         }
         let everything = file.paths.iter().filter(|path| imported_name(file, path) == Some("*"));
         let found = everything.filter_map(|path| {
-            let mut target = self.absolute(module, file, path)?;
+            let mut target = self.absolute_path(module, file, path)?;
             target.pop();
-            self.definition(&[target, item.to_vec()].concat(), depth + 1)
+            self.find_definition(&[target, item.to_vec()].concat(), depth + 1)
         });
         let mut found = found.filter(|(file, name)| defines(file, name));
         found.next().or_else(|| Some((file, name.clone())))
@@ -165,7 +170,8 @@ fn defines(file: &RustFile, name: &str) -> bool {
     file.find(name).into_iter().any(|at| is_definition(at) && !file.is_test(at))
 }
 
-fn describe(circle: &BTreeSet<&str>, imports: &Imports<'_>) -> String {
+/// Lists the imports inside a circle, one in each line.
+fn describe_circle(circle: &BTreeSet<&str>, imports: &Imports<'_>) -> String {
     let mut res = String::new();
     for file in circle {
         for (target, names) in imports[file].iter().filter(|(target, _)| circle.contains(*target)) {

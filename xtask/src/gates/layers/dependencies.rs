@@ -4,11 +4,11 @@
 
 use toml::{Table, Value};
 
-use super::lists::{CrateRules, FILE, Lists, contains};
+use super::lists::{CrateRules, LISTS_FILE, Lists, contains};
 use crate::error::Violation;
 use crate::tree::{Source, crate_of, folder_name, package_name};
 
-/// Every `crates/*/Cargo.toml` of the tree.
+/// Checks every `crates/*/Cargo.toml` of the tree.
 pub(super) fn check(sources: &[Source], lists: &Lists) -> Vec<Violation> {
     let mut res = Vec::new();
     for source in sources {
@@ -19,7 +19,7 @@ pub(super) fn check(sources: &[Source], lists: &Lists) -> Vec<Violation> {
         let rules = lists.crate_rules(name);
         let messages = match (rules, source.text.parse::<Table>()) {
             (Some(rules), Ok(manifest)) => check_manifest(lists, rules, &manifest),
-            (None, _) => vec![format!("`{name}` has no entry in {FILE}")],
+            (None, _) => vec![format!("`{name}` has no entry in {LISTS_FILE}")],
             (_, Err(error)) => vec![format!("it is not TOML: {error}")],
         };
         res.extend(messages.into_iter().map(|message| Violation::new(&source.path, 0, message)));
@@ -59,8 +59,8 @@ pub(super) fn check_manifest(lists: &Lists, rules: &CrateRules, manifest: &Table
                 res.push(format!("`{package}` has its own version: use the version of the workspace"));
             }
             let violation = match section.kind {
-                DependencyKind::Development => check_development(rules, name),
-                DependencyKind::Normal => check_normal(rules, manifest, name, dependency),
+                DependencyKind::Development => check_development_dependency(rules, name),
+                DependencyKind::Normal => check_normal_dependency(rules, manifest, name, dependency),
                 DependencyKind::Build => Some(format!("`{name}`: no crate has a build script")),
             };
             res.extend(violation);
@@ -69,6 +69,7 @@ pub(super) fn check_manifest(lists: &Lists, rules: &CrateRules, manifest: &Table
     res
 }
 
+/// What a dependency is used for.
 #[derive(Clone, Copy)]
 enum DependencyKind {
     Normal,
@@ -76,13 +77,14 @@ enum DependencyKind {
     Build,
 }
 
-struct Section<'a> {
+/// One table of dependencies in a manifest.
+struct DependencySection<'a> {
     kind: DependencyKind,
     dependencies: &'a Table,
 }
 
 /// All tables of dependencies, including those for one platform.
-fn sections(manifest: &Table) -> Vec<Section<'_>> {
+fn sections(manifest: &Table) -> Vec<DependencySection<'_>> {
     let targets = manifest.get("target").and_then(Value::as_table);
     let platforms = targets.into_iter().flat_map(Table::values).filter_map(Value::as_table);
     let mut res = Vec::new();
@@ -93,21 +95,28 @@ fn sections(manifest: &Table) -> Vec<Section<'_>> {
             ("build-dependencies", DependencyKind::Build),
         ] {
             if let Some(dependencies) = table.get(key).and_then(Value::as_table) {
-                res.push(Section { kind, dependencies });
+                res.push(DependencySection { kind, dependencies });
             }
         }
     }
     res
 }
 
-fn check_development(rules: &CrateRules, name: &str) -> Option<String> {
+/// The violation of a development dependency.
+fn check_development_dependency(rules: &CrateRules, name: &str) -> Option<String> {
     let gated = rules.under_feature.values().flatten();
     let mut allowed = rules.ours.iter().chain(&rules.others).chain(&rules.development).chain(gated);
     let is_allowed = name == TESTKIT || allowed.any(|allowed| allowed == name);
     (!is_allowed).then(|| format!("`{name}` is not in the list for the crate's tests"))
 }
 
-fn check_normal(rules: &CrateRules, manifest: &Table, name: &str, dependency: &Value) -> Option<String> {
+/// The violation of a normal dependency.
+fn check_normal_dependency(
+    rules: &CrateRules,
+    manifest: &Table,
+    name: &str,
+    dependency: &Value,
+) -> Option<String> {
     if contains(&rules.ours, name) || contains(&rules.others, name) {
         return None;
     }
@@ -120,7 +129,7 @@ fn check_normal(rules: &CrateRules, manifest: &Table, name: &str, dependency: &V
     if dependency.get("optional") != Some(&Value::Boolean(true)) {
         return Some(format!("`{name}` is allowed under the feature `{allowed}` only: make it optional"));
     }
-    let enabling = enabled_by(manifest, &package_name(name));
+    let enabling = features_that_enable(manifest, &package_name(name));
     match enabling.iter().find(|feature| !features.contains(feature)) {
         Some(other) => {
             Some(format!("`{name}` is allowed under the feature `{allowed}`, but `{other}` enables it"))
@@ -131,7 +140,7 @@ fn check_normal(rules: &CrateRules, manifest: &Table, name: &str, dependency: &V
 }
 
 /// The features that enable an optional dependency. `package?/feature` does not.
-fn enabled_by<'a>(manifest: &'a Table, package: &str) -> Vec<&'a str> {
+fn features_that_enable<'a>(manifest: &'a Table, package: &str) -> Vec<&'a str> {
     let dependency = format!("dep:{package}");
     let with_feature = format!("{package}/");
     let enables = |value: &Value| {

@@ -15,7 +15,7 @@ pub(super) fn check(files: &[RustFile], allowed: &[String]) -> Vec<Violation> {
         if crate_of(&file.path).is_none() || contains(allowed, &file.path) {
             continue;
         }
-        for (at, number) in numbers(&file.code_and_literals) {
+        for (at, number) in find_error_numbers(&file.code_and_literals) {
             if !file.is_test(at) {
                 let message = format!("{number} has a name in code.rs of mcp-model or mcp-acp: use it");
                 res.push(Violation::new(&file.path, file.line(at), message));
@@ -25,8 +25,8 @@ pub(super) fn check(files: &[RustFile], allowed: &[String]) -> Vec<Violation> {
     res
 }
 
-/// The numbers from -32000 to -32999, with or without an underscore.
-fn numbers(text: &str) -> Vec<(usize, String)> {
+/// The numbers from -32000 to -32999, with or without an underscore, and their offsets.
+fn find_error_numbers(text: &str) -> Vec<(usize, String)> {
     let mut res = Vec::new();
     for (at, _) in text.match_indices("-32") {
         let is_part = |&character: &char| character == '-' || is_identifier(character);

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::tree;
 
 /// The file with the lists.
-pub(super) const FILE: &str = "xtask/layers.toml";
+pub(super) const LISTS_FILE: &str = "xtask/layers.toml";
 
 /// What each crate may depend on, and which words it may contain.
 #[derive(Debug, Default, Deserialize)]
@@ -16,8 +16,9 @@ pub(super) const FILE: &str = "xtask/layers.toml";
 pub(super) struct Lists {
     pub pure_crates: Vec<String>,
     pub pure_files: Vec<String>,
-    /// Path prefixes.
+    /// Prefixes of the paths that may use rmcp.
     pub rmcp: Vec<String>,
+    /// Files that may contain error numbers.
     pub error_numbers: Vec<String>,
     /// Files that may search the text of an error.
     pub error_texts: Vec<String>,
@@ -30,18 +31,25 @@ pub(super) struct Lists {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct CrateRules {
     pub name: String,
+    /// Crates of this workspace.
     pub ours: Vec<String>,
+    /// Crates of other projects.
     pub others: Vec<String>,
+    /// Crates that are allowed only under a feature, by the name of the feature.
     pub under_feature: BTreeMap<String, Vec<String>>,
+    /// Crates that only the tests may use.
     pub development: Vec<String>,
+    /// The top modules, lower ones first.
     pub modules: Vec<String>,
 }
 
 impl Lists {
+    /// Reads the file of the lists.
     pub(super) fn read() -> Result<Lists, Error> {
-        tree::read_toml(FILE)
+        tree::read_toml(LISTS_FILE)
     }
 
+    /// The entry of a crate.
     pub(super) fn crate_rules(&self, name: &str) -> Option<&CrateRules> {
         self.crates.iter().find(|rules| rules.name == name)
     }

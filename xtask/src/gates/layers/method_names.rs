@@ -10,7 +10,7 @@ use crate::tree::crate_of;
 use crate::tree::rust::RustFile;
 
 /// The file with the names.
-const NAMES: &str = "crates/mcp-model/src/protocol/method.rs";
+const NAMES_FILE: &str = "crates/mcp-model/src/protocol/method.rs";
 
 /// Folders that may write names.
 const EXEMPT: [&str; 4] =
@@ -18,11 +18,11 @@ const EXEMPT: [&str; 4] =
 
 /// Checks every Rust file of the crates.
 pub(super) fn check(files: &[RustFile]) -> Vec<Violation> {
-    let names = files.iter().find(|file| file.path == NAMES).map(names).unwrap_or_default();
+    let names = files.iter().find(|file| file.path == NAMES_FILE).map(method_names).unwrap_or_default();
     let mut res = Vec::new();
     for file in files {
         let is_exempt = EXEMPT.iter().any(|folder| file.path.starts_with(folder));
-        if file.path == NAMES || is_exempt || crate_of(&file.path).is_none() {
+        if file.path == NAMES_FILE || is_exempt || crate_of(&file.path).is_none() {
             continue;
         }
         // The parts between two quotation marks, whether these begin a literal or are inside one.
@@ -38,8 +38,8 @@ pub(super) fn check(files: &[RustFile]) -> Vec<Violation> {
     res
 }
 
-/// The names, which are attributes of the variants.
-fn names(file: &RustFile) -> BTreeSet<&str> {
+/// The names of the methods, which are attributes of the variants.
+fn method_names(file: &RustFile) -> BTreeSet<&str> {
     let attributes = file.code_and_literals.split("serialize = \"").skip(1);
     attributes.filter_map(|rest| rest.split('"').next()).collect()
 }
@@ -55,7 +55,7 @@ mod tests {
     #[track_caller]
     fn check_source(path: &str, source: &str, expected: &[&str]) {
         let methods = format!("enum Method {{ {METHODS} }}");
-        let tree = Tree::of(&[(NAMES, &methods), (path, source)]);
+        let tree = Tree::of(&[(NAMES_FILE, &methods), (path, source)]);
         let found: Vec<String> = check(&tree.rust_files).iter().map(ToString::to_string).collect();
         assert_eq!(found, expected, "{source}");
     }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::lists::{FILE, Lists};
+use super::lists::{LISTS_FILE, Lists};
 use crate::error::Violation;
 use crate::tree::rust::{PathUse, RustFile};
 
@@ -37,23 +37,24 @@ pub(super) fn check(files: &[RustFile], lists: &Lists) -> Vec<Violation> {
                     res.extend(check_file(file, &source, &rules.modules));
                 }
             }
-            None => res.push(Violation::new(&root.path, 0, format!("`{name}` has no entry in {FILE}"))),
+            None => res.push(Violation::new(&root.path, 0, format!("`{name}` has no entry in {LISTS_FILE}"))),
         }
     }
     res
 }
 
-/// The list has the modules that the root declares, without those for tests.
+/// Checks that the list has exactly the modules that the root declares, without those for tests.
 fn check_list(root: &RustFile, source: &str, modules: &[String]) -> Vec<Violation> {
     let declared: BTreeSet<&str> =
         root.product_modules().filter_map(|module| module.strip_prefix(source)).collect();
     let listed: BTreeSet<&str> = modules.iter().map(String::as_str).collect();
-    let missing = declared.difference(&listed).map(|module| format!("`{module}` is missing in {FILE}"));
+    let missing = declared.difference(&listed).map(|module| format!("`{module}` is missing in {LISTS_FILE}"));
     let superfluous =
-        listed.difference(&declared).map(|module| format!("`{module}` of {FILE} does not exist"));
+        listed.difference(&declared).map(|module| format!("`{module}` of {LISTS_FILE} does not exist"));
     missing.chain(superfluous).map(|message| Violation::new(&root.path, 0, message)).collect()
 }
 
+/// Checks that a file imports only its own top module and modules before it.
 fn check_file(file: &RustFile, source: &str, modules: &[String]) -> Vec<Violation> {
     let inside = file.path.strip_prefix(source).expect("the file is in this folder");
     let path: Vec<&str> = inside.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect();
@@ -66,7 +67,7 @@ fn check_file(file: &RustFile, source: &str, modules: &[String]) -> Vec<Violatio
     let imports = file.paths.iter().filter(reaches_root).filter(|import| !file.is_test(import.at));
     let message = |name: &str| match modules.iter().position(|module| *module == name) {
         Some(other) if other <= own => None,
-        Some(_) => Some(format!("`{}` imports `{name}`, which {FILE} lists after it", path[0])),
+        Some(_) => Some(format!("`{}` imports `{name}`, which {LISTS_FILE} lists after it", path[0])),
         None => Some(format!("`{name}` is imported through the crate root: import it from its module")),
     };
     imports

@@ -6,8 +6,12 @@ use crate::error::Violation;
 use crate::tree::rust::RustFile;
 
 /// The folder of the one file with `unsafe`.
-const UNSAFE: &str = "crates/mcp-transport/src/stdio/";
+const UNSAFE_FOLDER: &str = "crates/mcp-transport/src/stdio/";
+
+/// The attribute of the file with `unsafe`, without spaces.
 const MARKER: &str = "#![expect(unsafe_code";
+
+/// The attribute of every other crate.
 const FORBID: &str = "#![forbid(unsafe_code)]";
 
 /// Checks every Rust file of the tree.
@@ -15,13 +19,13 @@ pub(super) fn check(files: &[RustFile]) -> Vec<Violation> {
     let mut res = Vec::new();
     let is_marked = |file: &RustFile| file.code.split_whitespace().collect::<String>().contains(MARKER);
     for (index, file) in files.iter().filter(|file| is_marked(file)).enumerate() {
-        if !file.path.starts_with(UNSAFE) || index > 0 {
-            let message = format!("only one file of {UNSAFE} may expect `unsafe`");
+        if !file.path.starts_with(UNSAFE_FOLDER) || index > 0 {
+            let message = format!("only one file of {UNSAFE_FOLDER} may expect `unsafe`");
             res.push(Violation::new(&file.path, 0, message));
         }
     }
     for file in files {
-        if is_root(&file.path)
+        if is_crate_root(&file.path)
             && !file.path.starts_with("crates/mcp-transport/src/")
             && !file.code.contains(FORBID)
         {
@@ -50,6 +54,6 @@ pub(super) fn check(files: &[RustFile]) -> Vec<Violation> {
 }
 
 /// Whether the file is the root of a library or of a program.
-fn is_root(path: &str) -> bool {
+fn is_crate_root(path: &str) -> bool {
     path.ends_with("src/lib.rs") || path.ends_with("src/main.rs")
 }

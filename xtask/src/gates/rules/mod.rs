@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 
 use crate::error::{Error, Violation};
 use crate::tree::Tree;
-use table::{Id, TABLE};
+use table::{RuleId, TABLE};
 
 /// Checks the tree on disk and returns the report.
 pub(crate) fn run() -> Result<String, Error> {
@@ -21,10 +21,11 @@ pub(crate) fn run() -> Result<String, Error> {
     Ok(report)
 }
 
+/// The report, and the violations of the tree.
 fn check(tree: &Tree) -> Result<(String, Vec<Violation>), Error> {
     let text = tree.sources.iter().find(|source| source.path == TABLE);
     let text = text.ok_or_else(|| Error::message(format!("{TABLE} is missing")))?;
-    let (known, mut violations) = table::read(&text.text);
+    let (known, mut violations) = table::read_table(&text.text);
 
     let mut proven = BTreeSet::new();
     for file in &tree.rust_files {
@@ -34,7 +35,7 @@ fn check(tree: &Tree) -> Result<(String, Vec<Violation>), Error> {
         }
         for (first_line, part) in file.test_code() {
             for (offset, line) in part.lines().enumerate() {
-                for id in mention::ids(line, &known) {
+                for id in mention::find_ids(line, &known) {
                     if !known.contains(&id) {
                         let message = format!("{id} is not in {TABLE}");
                         violations.push(Violation::new(&file.path, first_line + offset, message));
@@ -45,13 +46,14 @@ fn check(tree: &Tree) -> Result<(String, Vec<Violation>), Error> {
         }
     }
     violations.extend(unexplained_ids(tree, &known));
-    Ok((report(&known, &proven), violations))
+    Ok((render_report(&known, &proven), violations))
 }
 
 /// The libraries whose documentation has ids, and whose front page does not name the table.
-fn unexplained_ids(tree: &Tree, known: &BTreeSet<Id>) -> impl Iterator<Item = Violation> {
+fn unexplained_ids(tree: &Tree, known: &BTreeSet<RuleId>) -> impl Iterator<Item = Violation> {
     let is_doc = |line: &&str| ["///", "//!"].iter().any(|it| line.trim_start().starts_with(it));
-    let has_ids = |text: &str| text.lines().filter(is_doc).any(|line| !mention::ids(line, known).is_empty());
+    let has_ids =
+        |text: &str| text.lines().filter(is_doc).any(|line| !mention::find_ids(line, known).is_empty());
     let with_ids: BTreeSet<&str> = tree
         .rust_files
         .iter()
@@ -69,29 +71,31 @@ fn unexplained_ids(tree: &Tree, known: &BTreeSet<Id>) -> impl Iterator<Item = Vi
     })
 }
 
-fn report(known: &BTreeSet<Id>, proven: &BTreeSet<Id>) -> String {
+/// Lists for each family which rules tests name, and which not.
+fn render_report(known: &BTreeSet<RuleId>, proven: &BTreeSet<RuleId>) -> String {
     let mut families: BTreeMap<&str, (Vec<String>, Vec<String>)> = BTreeMap::new();
     for id in known {
-        let (done, open) = families.entry(id.family).or_default();
-        if proven.contains(id) { done.push(id.number_text()) } else { open.push(id.number_text()) }
+        let (proven_numbers, open_numbers) = families.entry(id.family).or_default();
+        let numbers = if proven.contains(id) { proven_numbers } else { open_numbers };
+        numbers.push(id.number_text());
     }
     let mut res = String::new();
-    for (family, (done, open)) in &families {
+    for (family, (proven_numbers, open_numbers)) in &families {
         let _ = writeln!(
             res,
             "{}: {} of {} proven by tests",
             family.trim_end_matches('-'),
-            done.len(),
-            done.len() + open.len()
+            proven_numbers.len(),
+            proven_numbers.len() + open_numbers.len()
         );
-        for (title, numbers) in [("proven", done), ("open", open)] {
+        for (title, numbers) in [("proven", proven_numbers), ("open", open_numbers)] {
             if !numbers.is_empty() {
                 let _ = writeln!(res, "  {title}: {}", numbers.join(" "));
             }
         }
     }
-    let done = known.intersection(proven).count();
-    let _ = write!(res, "all: {done} of {} proven by tests", known.len());
+    let proven_count = known.intersection(proven).count();
+    let _ = write!(res, "all: {proven_count} of {} proven by tests", known.len());
     res
 }
 

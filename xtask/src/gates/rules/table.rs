@@ -27,35 +27,36 @@ pub(super) const FAMILIES: &[(&str, usize)] = &[
 
 /// The id of one rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Id {
+pub(super) struct RuleId {
     pub family: &'static str,
     pub digits: usize,
     pub number: u32,
 }
 
-impl Id {
+impl RuleId {
     /// Parses an id such as `HD-041`.
-    pub(super) fn parse(text: &str) -> Option<Id> {
+    pub(super) fn parse(text: &str) -> Option<RuleId> {
         FAMILIES.iter().find_map(|&(family, digits)| {
             let number = text.strip_prefix(family)?;
             let exact = number.len() == digits && number.bytes().all(|it| it.is_ascii_digit());
-            exact.then(|| Id { family, digits, number: number.parse().unwrap_or_default() })
+            exact.then(|| RuleId { family, digits, number: number.parse().unwrap_or_default() })
         })
     }
 
+    /// The number with its leading zeros.
     pub(super) fn number_text(self) -> String {
         format!("{:0width$}", self.number, width = self.digits)
     }
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for RuleId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.family, self.number_text())
     }
 }
 
 /// The ids of the table, and the violations of its rows.
-pub(super) fn read(text: &str) -> (BTreeSet<Id>, Vec<Violation>) {
+pub(super) fn read_table(text: &str) -> (BTreeSet<RuleId>, Vec<Violation>) {
     let mut known = BTreeSet::new();
     let mut violations = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -67,7 +68,7 @@ pub(super) fn read(text: &str) -> (BTreeSet<Id>, Vec<Violation>) {
             continue;
         }
         let mut add = |message: String| violations.push(Violation::new(TABLE, index + 1, message));
-        match (Id::parse(cells[0]), cells.len()) {
+        match (RuleId::parse(cells[0]), cells.len()) {
             (None, _) => add(format!("`{}` is not a rule id", cells[0])),
             (Some(id), 3) if cells.iter().all(|it| !it.is_empty()) => {
                 if !known.insert(id) {

@@ -1,6 +1,6 @@
 //! Tests of the features gate: the tests of the tree name existing rules, and each notation is understood.
 
-use super::table::{self, Id};
+use super::table::{self, RuleId};
 use super::{check, mention, run};
 use crate::tree::Tree;
 
@@ -27,9 +27,9 @@ const TABLE: &str = "\
 
 #[track_caller]
 fn check_line(line: &str, expected: &str) {
-    let (known, violations) = table::read(TABLE);
+    let (known, violations) = table::read_table(TABLE);
     assert!(violations.is_empty(), "{violations:?}");
-    let mut found: Vec<String> = mention::ids(line, &known).iter().map(Id::to_string).collect();
+    let mut found: Vec<String> = mention::find_ids(line, &known).iter().map(RuleId::to_string).collect();
     found.sort();
     assert_eq!(found.join(" "), expected, "{line}");
 }

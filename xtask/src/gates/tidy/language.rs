@@ -10,12 +10,13 @@ use crate::error::{Error, Violation};
 use crate::tree::rust::{RustFile, find_word, is_identifier};
 use crate::tree::{self, Tree};
 
-const LISTS: &str = "xtask/language.toml";
+/// The file with the lists.
+const LISTS_FILE: &str = "xtask/language.toml";
 
 /// The content of `xtask/language.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Rules {
+pub(super) struct LanguageRules {
     words: Vec<String>,
     names: Vec<String>,
     /// Files that quote text of others.
@@ -25,14 +26,15 @@ pub(super) struct Rules {
     baseline: BTreeMap<String, usize>,
 }
 
-impl Rules {
-    pub(super) fn read() -> Result<Rules, Error> {
-        tree::read_toml(LISTS)
+impl LanguageRules {
+    /// Reads the file of the lists.
+    pub(super) fn read() -> Result<LanguageRules, Error> {
+        tree::read_toml(LISTS_FILE)
     }
 }
 
 /// The violations in areas with more of them than their baseline.
-pub(super) fn check(tree: &Tree, rules: &Rules) -> Vec<Violation> {
+pub(super) fn check(tree: &Tree, rules: &LanguageRules) -> Vec<Violation> {
     let mut by_area: BTreeMap<String, Vec<Violation>> = BTreeMap::new();
     let Tree { sources, rust_files: files, .. } = tree;
     let mut res = Vec::new();
@@ -42,7 +44,7 @@ pub(super) fn check(tree: &Tree, rules: &Rules) -> Vec<Violation> {
     let texts = comments.chain(pages).filter(|(path, _)| !rules.exempt.contains(path));
     let found = texts.flat_map(|(path, text)| check_words(path, text, rules));
     for violation in found.chain(files.iter().flat_map(|file| check_names(file, rules))) {
-        by_area.entry(area(&violation.path)).or_default().push(violation);
+        by_area.entry(area_of(&violation.path)).or_default().push(violation);
     }
     for (area, mut violations) in by_area {
         violations.dedup();
@@ -55,7 +57,7 @@ pub(super) fn check(tree: &Tree, rules: &Rules) -> Vec<Violation> {
 }
 
 /// The crate of a file, or the folder at the root.
-fn area(path: &str) -> String {
+fn area_of(path: &str) -> String {
     let mut parts = path.split('/');
     match (parts.next(), parts.next()) {
         (Some(folder @ ("crates" | "examples")), Some(name)) => format!("{folder}/{name}"),
@@ -64,7 +66,8 @@ fn area(path: &str) -> String {
     }
 }
 
-fn check_words(path: &str, text: &str, rules: &Rules) -> Vec<Violation> {
+/// The listed words in a text, outside of code.
+fn check_words(path: &str, text: &str, rules: &LanguageRules) -> Vec<Violation> {
     let mut res = Vec::new();
     for (index, line) in text.lines().enumerate() {
         // Code between backquotes is left out.
@@ -83,7 +86,7 @@ fn check_words(path: &str, text: &str, rules: &Rules) -> Vec<Violation> {
 }
 
 /// The names of types and modules in one file, and of the file.
-fn check_names(file: &RustFile, rules: &Rules) -> Vec<Violation> {
+fn check_names(file: &RustFile, rules: &LanguageRules) -> Vec<Violation> {
     let is_listed = |name: &str| {
         let name = name.replace('_', "").to_lowercase();
         rules.names.iter().any(|listed| listed.to_lowercase() == name)
@@ -108,7 +111,7 @@ mod tests {
 
     #[track_caller]
     fn check_tree(baseline: &[(&str, usize)], path: &str, text: &str, expected: &[&str]) {
-        let rules = Rules {
+        let rules = LanguageRules {
             words: vec!["whoever".to_owned()],
             names: vec!["Leash".to_owned()],
             exempt: vec!["docs/rules.md".to_owned()],

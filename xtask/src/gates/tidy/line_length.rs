@@ -38,6 +38,7 @@ pub(super) fn check_markdown(source: &Source) -> Vec<Violation> {
     lines.filter_map(|(index, line)| check_line(&source.path, index, line)).collect()
 }
 
+/// The violation of one line. A row of a table passes, and a line with a word that cannot be broken.
 fn check_line(path: &str, index: usize, line: &str) -> Option<Violation> {
     let width = line.chars().count();
     let is_table = || line.trim_start().trim_start_matches(['/', '!']).trim_start().starts_with('|');
@@ -74,6 +75,7 @@ mod tests {
         check_line(&format!("const A: &str = r#\"\n{}\"#;", "a ".repeat(70)), &[]);
         check_line(&format!("const A: &[u8] = br\"{}\";", "a ".repeat(70)), &[]);
     }
+
     #[test]
     fn a_paragraph_of_a_page_is_broken() {
         let check = |path: &str, text: &str| check_markdown(&Tree::of(&[(path, text)]).sources[0]).len();

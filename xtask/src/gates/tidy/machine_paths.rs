@@ -6,6 +6,7 @@
 use crate::error::Violation;
 use crate::tree::{self, Source};
 
+/// The hosts of package registries.
 const REGISTRY_HOSTS: &[&str] = &[
     concat!("index.crates", ".io"),
     concat!("static.crates", ".io"),
@@ -16,6 +17,7 @@ const REGISTRY_HOSTS: &[&str] = &[
     concat!("pypi", ".org/simple"),
 ];
 
+/// The beginnings of paths that exist on one machine only.
 const MACHINE_PATHS: &[&str] = &[
     concat!("/ro", "ot/"),
     concat!("/work/", "main"),
@@ -26,13 +28,13 @@ const MACHINE_PATHS: &[&str] = &[
 
 /// A text that no file may contain, with the reason.
 #[derive(Debug)]
-pub(super) struct Forbidden {
+pub(super) struct ForbiddenText {
     pub text: String,
     pub reason: &'static str,
 }
 
 /// The fixed lists, plus the clone and the home folder of this machine.
-pub(super) fn forbidden_here() -> Vec<Forbidden> {
+pub(super) fn list_forbidden_texts() -> Vec<ForbiddenText> {
     let mut paths: Vec<String> = MACHINE_PATHS.iter().map(ToString::to_string).collect();
     let home = std::env::var("HOME").unwrap_or_default();
     for folder in [tree::root().to_string_lossy().into_owned(), home] {
@@ -44,16 +46,19 @@ pub(super) fn forbidden_here() -> Vec<Forbidden> {
     }
     let hosts = REGISTRY_HOSTS
         .iter()
-        .map(|host| Forbidden { text: host.to_string(), reason: "the host of a registry" });
-    hosts.chain(paths.into_iter().map(|text| Forbidden { text, reason: "a path of one machine" })).collect()
+        .map(|host| ForbiddenText { text: host.to_string(), reason: "the host of a registry" });
+    hosts
+        .chain(paths.into_iter().map(|text| ForbiddenText { text, reason: "a path of one machine" }))
+        .collect()
 }
 
 /// Checks every text file of the tree.
-pub(super) fn check(sources: &[Source], forbidden: &[Forbidden]) -> Vec<Violation> {
+pub(super) fn check(sources: &[Source], forbidden: &[ForbiddenText]) -> Vec<Violation> {
     let mut res = Vec::new();
     for source in sources {
         for (index, line) in source.text.lines().enumerate() {
-            if let Some(Forbidden { text, reason }) = forbidden.iter().find(|it| line.contains(&it.text)) {
+            if let Some(ForbiddenText { text, reason }) = forbidden.iter().find(|it| line.contains(&it.text))
+            {
                 res.push(Violation::new(&source.path, index + 1, format!("`{text}` is {reason}")));
             }
         }

@@ -21,8 +21,8 @@ const UNFINISHED: &[&str] = &["todo!(", "unimplemented!(", "#[ignore"];
 pub(crate) fn run() -> Result<(), Error> {
     let tree = Tree::read()?;
     let mut res = check(tree);
-    res.extend(machine_paths::check(&tree.sources, &machine_paths::forbidden_here()));
-    res.extend(language::check(tree, &language::Rules::read()?));
+    res.extend(machine_paths::check(&tree.sources, &machine_paths::list_forbidden_texts()));
+    res.extend(language::check(tree, &language::LanguageRules::read()?));
     for suffix in [".snap.new", ".pending-snap"] {
         let pending = tree::files_with_suffix(suffix)?;
         let message = "a pending snapshot: accept or delete it";
@@ -31,6 +31,7 @@ pub(crate) fn run() -> Result<(), Error> {
     Error::from_violations(res)
 }
 
+/// Checks a tree without the lists of this machine.
 fn check(tree: &Tree) -> Vec<Violation> {
     let mut res = tree.unparsable.clone();
     res.extend(orphan_files::check(&tree.rust_files));
@@ -45,6 +46,7 @@ fn check(tree: &Tree) -> Vec<Violation> {
     res
 }
 
+/// Checks one Rust file.
 fn check_file(file: &RustFile) -> Vec<Violation> {
     let mut res = Vec::new();
     if !file.text.starts_with("//!") {

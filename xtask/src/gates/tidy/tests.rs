@@ -1,6 +1,6 @@
 //! Tests of the tidy gate: the tree passes, and each check finds a violation.
 
-use super::machine_paths::{self, forbidden_here};
+use super::machine_paths::{self, list_forbidden_texts};
 use super::{check, run};
 use crate::tree::Tree;
 
@@ -108,7 +108,7 @@ fn cargo_targets_and_declared_files_pass() {
 
 #[track_caller]
 fn check_machine_paths(text: &str, expected: usize) {
-    let found = machine_paths::check(&Tree::of(&[("docs/x.md", text)]).sources, &forbidden_here());
+    let found = machine_paths::check(&Tree::of(&[("docs/x.md", text)]).sources, &list_forbidden_texts());
     assert_eq!(found.len(), expected, "{text}: {found:?}");
 }
 

@@ -43,7 +43,7 @@ pub(super) enum BenchTransport {
 /// The better direction of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Better {
+pub(super) enum BetterDirection {
     #[default]
     Less,
     More,
@@ -64,7 +64,7 @@ pub(super) struct Case {
     /// How many units of the metric are one `unit`.
     pub(super) divisor: f64,
     pub(super) unit: String,
-    pub(super) better: Better,
+    pub(super) better: BetterDirection,
     /// Whether client and server share one processor.
     pub(super) is_pinned: bool,
     /// The ids of the clients.
@@ -83,7 +83,7 @@ impl Default for Case {
             metric: "p50_us".to_owned(),
             divisor: 1.0,
             unit: "µs".to_owned(),
-            better: Better::default(),
+            better: BetterDirection::default(),
             is_pinned: false,
             clients: Vec::new(),
             rounds_factor: 1,
@@ -92,6 +92,7 @@ impl Default for Case {
 }
 
 impl Cases {
+    /// Reads the file.
     pub(super) fn read() -> Result<Cases, Error> {
         tree::read_toml("benches/cases.toml")
     }

@@ -14,31 +14,31 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::cargo::{build_measured, cargo, compiler, run as run_command};
+use crate::cargo::{build_measured, cargo, compiler_version, run as run_command};
 use crate::error::Error;
 use crate::measurements::page;
 use cases::{BenchTransport, Case, Cases, Client};
 use server::Server;
-use table::Measured;
+use table::Measurements;
 
 /// The variable with the folder of an external benchmark harness.
-const HARNESS: &str = "MCP_HOST_BENCH";
+const HARNESS_VARIABLE: &str = "MCP_HOST_BENCH";
 
 /// The default number of rounds.
-pub(crate) const ROUNDS: usize = 5;
+pub(crate) const DEFAULT_ROUNDS: usize = 5;
 
 /// Builds and measures, prints the tables and writes them into the page.
 pub(crate) fn run(rounds: usize) -> Result<(), Error> {
     let cases = Cases::read()?;
     let folder = build_measured(&["--features", "peers"])?;
-    let mut tables = vec![("machine", table::machine(rounds, compiler()?.trim()))];
+    let mut tables = vec![("machine", table::describe_machine(rounds, compiler_version()?.trim()))];
     for (name, group) in [("rows", &cases.comparison), ("growth", &cases.growth)] {
         let clients = cases.clients_of(group);
         let measured = measure(&folder, group, &clients, rounds)?;
-        tables.push((name, table::rows(group, &clients, &measured)));
+        tables.push((name, table::case_rows(group, &clients, &measured)));
     }
     tables.iter().for_each(|(_, text)| println!("{text}"));
-    page::write(&tables)?;
+    page::write_tables(&tables)?;
     for arguments in [
         "bench -p mcp-host-transport --bench session",
         "bench -p mcp-host-transport --bench parts",
@@ -47,15 +47,15 @@ pub(crate) fn run(rounds: usize) -> Result<(), Error> {
     ] {
         run_command(cargo().args(arguments.split(' ')))?;
     }
-    match env::var_os(HARNESS) {
+    match env::var_os(HARNESS_VARIABLE) {
         Some(harness) => run_external(Path::new(&harness), &folder, rounds),
         None => Ok(()),
     }
 }
 
 /// The results of each case and client, one value for each round.
-fn measure(folder: &Path, cases: &[Case], clients: &[&Client], rounds: usize) -> Result<Measured, Error> {
-    let mut res: Measured = BTreeMap::new();
+fn measure(folder: &Path, cases: &[Case], clients: &[&Client], rounds: usize) -> Result<Measurements, Error> {
+    let mut res: Measurements = BTreeMap::new();
     for case in cases {
         let server = match case.transport {
             BenchTransport::Stdio => None,
@@ -79,7 +79,7 @@ fn measure(folder: &Path, cases: &[Case], clients: &[&Client], rounds: usize) ->
 
 /// Runs one client and returns the JSON that it prints.
 fn run_client(folder: &Path, case: &Case, client: &Client, server: Option<&Server>) -> Result<Value, Error> {
-    let mut command = server::pinned(&folder.join(&client.program), case.is_pinned);
+    let mut command = server::pinned_command(&folder.join(&client.program), case.is_pinned);
     command.args(&client.arguments).args(case.arguments.split(' '));
     match server {
         Some(server) => command.args(["--transport", "http", "--url", server.url()]),

@@ -13,9 +13,10 @@ pub(super) struct Server {
 }
 
 impl Server {
+    /// Starts the server and waits for its URL. `reply` is `json` or `sse`.
     pub(super) fn start(folder: &Path, reply: &str, is_pinned: bool) -> Result<Server, Error> {
         let failed = |reason: String| Error::message(format!("the benchmark server: {reason}"));
-        let mut command = pinned(&folder.join("server"), is_pinned);
+        let mut command = pinned_command(&folder.join("server"), is_pinned);
         command.args(["--mode", "http", "--reply", reply]).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
         let stdout = child.stdout.take().expect("standard output is piped");
@@ -40,7 +41,7 @@ impl Drop for Server {
 
 /// A command that runs on one processor if `is_pinned` and the system supports it. Without pinning, wake-ups across
 /// processors dominate short times.
-pub(super) fn pinned(program: &Path, is_pinned: bool) -> Command {
+pub(super) fn pinned_command(program: &Path, is_pinned: bool) -> Command {
     let can_pin = is_pinned && Command::new("taskset").arg("-V").output().is_ok_and(|it| it.status.success());
     if !can_pin {
         return Command::new(program);

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::cases::{Better, Case, Client};
-use crate::measurements::page::grouped;
+use super::cases::{BetterDirection, Case, Client};
+use crate::measurements::page::group_digits;
 
 /// The values by title of the case and id of the client, one for each round.
-pub(super) type Measured = BTreeMap<(String, String), Vec<f64>>;
+pub(super) type Measurements = BTreeMap<(String, String), Vec<f64>>;
 
 /// A line that describes the machine.
-pub(super) fn machine(rounds: usize, compiler: &str) -> String {
+pub(super) fn describe_machine(rounds: usize, compiler: &str) -> String {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find_map(|it| it.strip_prefix("model name")?.split_once(':'));
@@ -24,14 +24,14 @@ pub(super) fn machine(rounds: usize, compiler: &str) -> String {
 
 /// One row for each case and one column for each client. A cell has the median and its ratio to the floor of the same
 /// round.
-pub(super) fn rows(cases: &[Case], clients: &[&Client], measured: &Measured) -> String {
+pub(super) fn case_rows(cases: &[Case], clients: &[&Client], measured: &Measurements) -> String {
     let mut res = "| case |".to_owned();
     clients.iter().for_each(|client| res.push_str(&format!(" {} |", client.name)));
     res.push_str("\n|---|");
     clients.iter().for_each(|_| res.push_str("---|"));
     res.push('\n');
     for case in cases {
-        let hint = if case.better == Better::More { ", more is better" } else { "" };
+        let hint = if case.better == BetterDirection::More { ", more is better" } else { "" };
         // Writing to a string does not fail.
         let _ = write!(res, "| {}{hint} |", case.title);
         let values = |id: &str| measured.get(&(case.title.clone(), id.to_owned()));
@@ -39,7 +39,7 @@ pub(super) fn rows(cases: &[Case], clients: &[&Client], measured: &Measured) -> 
             let floor = values("floor").filter(|_| client.id != "floor");
             let _ = match values(&client.id) {
                 None => write!(res, " |"),
-                Some(values) => write!(res, " {} |", cell(values, floor, &case.unit)),
+                Some(values) => write!(res, " {} |", cell_text(values, floor, &case.unit)),
             };
         }
         res.push('\n');
@@ -47,8 +47,8 @@ pub(super) fn rows(cases: &[Case], clients: &[&Client], measured: &Measured) -> 
     res
 }
 
-fn cell(values: &[f64], floor: Option<&Vec<f64>>, unit: &str) -> String {
-    let value = format!("{} {unit}", number(median(values)));
+fn cell_text(values: &[f64], floor: Option<&Vec<f64>>, unit: &str) -> String {
+    let value = format!("{} {unit}", number_text(median(values)));
     match floor {
         None => value,
         Some(floor) => {
@@ -69,9 +69,10 @@ fn median(values: &[f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-fn number(value: f64) -> String {
+/// Formats a number with about three significant digits.
+fn number_text(value: f64) -> String {
     match value.abs() {
-        it if it >= 1000.0 => grouped(value),
+        it if it >= 1000.0 => group_digits(value),
         it if it >= 100.0 => format!("{value:.0}"),
         it if it >= 10.0 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
@@ -86,18 +87,18 @@ mod tests {
     #[test]
     fn a_ratio_is_taken_within_a_round() {
         let floor = vec![1.0, 10.0, 100.0];
-        assert_eq!(cell(&[2.0, 20.0, 200.0], Some(&floor), "ms"), "20.0 ms (2.00×)");
-        assert_eq!(cell(&[400.0, 20.0, 200.0], Some(&floor), "ms"), "200 ms (2.00×)");
-        assert_eq!(cell(&[123_456.0], None, "/s"), "123,456 /s");
+        assert_eq!(cell_text(&[2.0, 20.0, 200.0], Some(&floor), "ms"), "20.0 ms (2.00×)");
+        assert_eq!(cell_text(&[400.0, 20.0, 200.0], Some(&floor), "ms"), "200 ms (2.00×)");
+        assert_eq!(cell_text(&[123_456.0], None, "/s"), "123,456 /s");
     }
 
     #[test]
     fn a_case_without_values_has_an_empty_cell() {
         let cases = Cases::read().unwrap();
         let first = &cases.comparison[..1];
-        let measured = Measured::from([((first[0].title.clone(), "floor".to_owned()), vec![7.0])]);
+        let measured = Measurements::from([((first[0].title.clone(), "floor".to_owned()), vec![7.0])]);
         assert_eq!(
-            rows(first, &cases.clients_of(first), &measured),
+            case_rows(first, &cases.clients_of(first), &measured),
             "| case | floor | `Session` | `Host` | rmcp |\n|---|---|---|---|---|\n\
              | stdio, one by one: time of a call | 7.00 µs | | | |\n"
         );

@@ -19,17 +19,17 @@ pub(super) struct Counts {
 impl Counts {
     /// The cost of one repetition, from a long run (`self`) and a short run that has `times` repetitions less. Rounded,
     /// allocations to a tenth.
-    pub(super) fn slope(self, few: Counts, times: u64) -> Counts {
+    pub(super) fn cost_per_repetition(self, short_run: Counts, times: u64) -> Counts {
         let times = times as f64;
         Counts {
-            instructions: ((self.instructions - few.instructions) as f64 / times).round() as i64,
-            allocations: ((self.allocations - few.allocations) / times * 10.0).round() / 10.0,
+            instructions: ((self.instructions - short_run.instructions) as f64 / times).round() as i64,
+            allocations: ((self.allocations - short_run.allocations) / times * 10.0).round() / 10.0,
         }
     }
 }
 
 /// Parses a file. `None` if it has no total.
-pub(super) fn read(text: &str) -> Option<Counts> {
+pub(super) fn parse_counts(text: &str) -> Option<Counts> {
     let mut allocating: HashMap<&str, bool> = HashMap::new();
     let mut is_allocating = false;
     let mut instructions = None;
@@ -68,13 +68,13 @@ mod tests {
 
     #[test]
     fn allocations_of_all_callers_are_added() {
-        assert_eq!(read(FILE), Some(Counts { instructions: 118, allocations: 6.0 }));
-        assert_eq!(read("events: Ir\n"), None);
+        assert_eq!(parse_counts(FILE), Some(Counts { instructions: 118, allocations: 6.0 }));
+        assert_eq!(parse_counts("events: Ir\n"), None);
     }
 
     #[test]
-    fn start_and_end_are_not_in_the_slope() {
+    fn start_and_end_are_not_in_the_cost_of_a_repetition() {
         let counts = |instructions, allocations| Counts { instructions, allocations };
-        assert_eq!(counts(3500, 45.0).slope(counts(1500, 25.0), 20), counts(100, 1.0));
+        assert_eq!(counts(3500, 45.0).cost_per_repetition(counts(1500, 25.0), 20), counts(100, 1.0));
     }
 }

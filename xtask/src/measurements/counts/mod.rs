@@ -14,32 +14,35 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::cargo::{build_measured, compiler, is_ci, output};
+use crate::cargo::{build_measured, compiler_version, is_ci, run_for_output};
 use crate::error::Error;
 use crate::measurements::page;
 use crate::tree;
-use baseline::{Baseline, Figures};
+use baseline::{Baseline, CaseCounts};
 use callgrind::Counts;
 
 /// The file with the baseline.
-const FILE: &str = "benches/counts.json";
+const BASELINE_FILE: &str = "benches/counts.json";
 
-/// The number of servers and the seconds of the idle measurement.
-const IDLE: (&str, &str) = ("20", "5");
+/// The number of servers of the idle measurement, an argument of the program.
+const IDLE_SERVERS: &str = "20";
+
+/// The seconds of the idle measurement, an argument of the program.
+const IDLE_SECONDS: &str = "5";
 
 /// The allowed wake-ups per second of an idle host; the measurement itself causes one.
-const WAKEUPS: f64 = 1.0;
+const MAX_WAKEUPS: f64 = 1.0;
 
 /// Whether to compare the counts with the baseline or to replace it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum BaselineMode {
     Compare,
     Renew,
 }
 
 /// Counts, and compares or renews the baseline.
-pub(crate) fn run(mode: Mode) -> Result<(), Error> {
-    if let Err(reason) = has_valgrind() {
+pub(crate) fn run(mode: BaselineMode) -> Result<(), Error> {
+    if let Err(reason) = check_valgrind() {
         if is_ci() {
             return Err(Error::message(format!("instructions cannot be counted: {reason}")));
         }
@@ -47,37 +50,39 @@ pub(crate) fn run(mode: Mode) -> Result<(), Error> {
         return Ok(());
     }
     let folder = build_measured(&["--bin", "counted", "--bin", "server"])?;
-    let cases = cases(&folder)?;
-    let figures = count_all(&folder, &cases)?;
-    let wakeups = wakeups(&folder)?;
-    let path = tree::root().join(FILE);
+    let cases = list_cases(&folder)?;
+    let counts = count_all(&folder, &cases)?;
+    let wakeups = count_wakeups(&folder)?;
+    let path = tree::root().join(BASELINE_FILE);
     let text = fs::read_to_string(&path).unwrap_or_else(|_| "{}".to_owned());
-    let mut baseline = Baseline::parse(&text).map_err(|error| Error::message(format!("{FILE}: {error}")))?;
-    let key = key()?;
-    let comparison = baseline.compare(&key, &figures);
+    let mut baseline =
+        Baseline::parse(&text).map_err(|error| Error::message(format!("{BASELINE_FILE}: {error}")))?;
+    let key = current_key()?;
+    let comparison = baseline.compare(&key, &counts);
     println!("{}", comparison.table);
     println!("idle host with 20 servers: {wakeups:.1} wake-ups per second");
     let mut problems = Vec::new();
-    if wakeups > WAKEUPS {
+    if wakeups > MAX_WAKEUPS {
         problems.push(format!("an idle host wakes up {wakeups:.1} times per second"));
     }
     match mode {
-        Mode::Renew => {
-            page::write(&[("counts", baseline::page(&figures, &key))])?;
-            baseline.renew(&key, figures);
-            let written = fs::write(&path, baseline.text());
-            written.map_err(|error| Error::message(format!("could not write {FILE}: {error}")))?;
-            println!("wrote {FILE}");
+        BaselineMode::Renew => {
+            page::write_tables(&[("counts", baseline::counts_table(&counts, &key))])?;
+            baseline.renew(&key, counts);
+            let written = fs::write(&path, baseline.to_text());
+            written.map_err(|error| Error::message(format!("could not write {BASELINE_FILE}: {error}")))?;
+            println!("wrote {BASELINE_FILE}");
         }
-        Mode::Compare if comparison.is_new => {
+        BaselineMode::Compare if comparison.is_new => {
             println!("The baseline has no entry for {key}: `cargo xtask counts --renew` adds it.");
         }
-        Mode::Compare => problems.extend(comparison.problems),
+        BaselineMode::Compare => problems.extend(comparison.problems),
     }
     if problems.is_empty() { Ok(()) } else { Err(Error::message(problems.join("\n"))) }
 }
 
-fn has_valgrind() -> Result<(), String> {
+/// The reason if valgrind cannot run.
+fn check_valgrind() -> Result<(), String> {
     match Command::new("valgrind").arg("--version").output() {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
@@ -88,23 +93,24 @@ fn has_valgrind() -> Result<(), String> {
 /// A hot path, with the lengths of the short and the long run.
 struct Case {
     name: String,
-    few: u64,
-    many: u64,
+    short_run: u64,
+    long_run: u64,
 }
 
-fn cases(folder: &Path) -> Result<Vec<Case>, Error> {
-    let text = output(Command::new(folder.join("counted")).arg("list"))?;
+/// The cases that the program `counted` has.
+fn list_cases(folder: &Path) -> Result<Vec<Case>, Error> {
+    let text = run_for_output(Command::new(folder.join("counted")).arg("list"))?;
     let case = |line: &str| {
         let mut words = line.split(' ');
         let name = words.next()?.to_owned();
-        Some(Case { name, few: words.next()?.parse().ok()?, many: words.next()?.parse().ok()? })
+        Some(Case { name, short_run: words.next()?.parse().ok()?, long_run: words.next()?.parse().ok()? })
     };
     let all: Option<Vec<Case>> = text.lines().map(case).collect();
     all.ok_or_else(|| Error::message(format!("the list of cases is not readable: {text}")))
 }
 
 /// Counts all cases, two in parallel, which does not change the counts.
-fn count_all(folder: &Path, cases: &[Case]) -> Result<Figures, Error> {
+fn count_all(folder: &Path, cases: &[Case]) -> Result<CaseCounts, Error> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -123,30 +129,33 @@ fn count_all(folder: &Path, cases: &[Case]) -> Result<Figures, Error> {
 
 /// The cost of one repetition.
 fn count(folder: &Path, case: &Case) -> Result<Counts, Error> {
-    let Case { name, few, many } = case;
+    let Case { name, short_run, long_run } = case;
     let run = |times: u64| {
         let out = folder.join(format!("callgrind-{}-{name}-{times}", std::process::id()));
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--quiet"]);
         command.arg(format!("--callgrind-out-file={}", out.display()));
         command.arg(folder.join("counted")).args([name.as_str(), &times.to_string()]);
-        let result = output(&mut command);
+        let result = run_for_output(&mut command);
         let text = fs::read_to_string(&out).unwrap_or_default();
         let _ = fs::remove_file(&out);
         result?;
-        callgrind::read(&text).ok_or_else(|| Error::message(format!("callgrind counted nothing for {name}")))
+        callgrind::parse_counts(&text)
+            .ok_or_else(|| Error::message(format!("callgrind counted nothing for {name}")))
     };
-    Ok(run(*many)?.slope(run(*few)?, many - few))
+    Ok(run(*long_run)?.cost_per_repetition(run(*short_run)?, long_run - short_run))
 }
 
-fn wakeups(folder: &Path) -> Result<f64, Error> {
-    let text = output(Command::new(folder.join("counted")).args(["idle", IDLE.0, IDLE.1]))?;
+/// The wake-ups per second of an idle host.
+fn count_wakeups(folder: &Path) -> Result<f64, Error> {
+    let text =
+        run_for_output(Command::new(folder.join("counted")).args(["idle", IDLE_SERVERS, IDLE_SECONDS]))?;
     text.trim().parse().map_err(|_| Error::message(format!("the number of wake-ups is not readable: {text}")))
 }
 
 /// The key of the baseline: the compiler and the lock file.
-fn key() -> Result<String, Error> {
+fn current_key() -> Result<String, Error> {
     let lock = fs::read_to_string(tree::root().join("Cargo.lock"))
         .map_err(|error| Error::message(format!("could not read Cargo.lock: {error}")))?;
-    Ok(baseline::key(&compiler()?, &lock))
+    Ok(baseline::baseline_key(&compiler_version()?, &lock))
 }

@@ -36,7 +36,7 @@ pub(crate) fn run(side: Option<Side>) -> Result<(), Error> {
 
 /// Tests both. If the suite cannot be installed, its scenarios are skipped with a warning; in CI that is an error.
 pub(crate) fn run_if_installable() -> Result<Counts, Error> {
-    match install::conformance_suite() {
+    match install::install_conformance_suite() {
         Err(error) if !is_ci() => {
             eprintln!("WARNING: could not install the conformance suite: {error}");
             eprintln!("WARNING: the official conformance scenarios are skipped");
@@ -50,14 +50,14 @@ pub(crate) fn run_if_installable() -> Result<Counts, Error> {
 
 /// Executes the runs and prints their tables.
 fn run_all<'a>(runs: impl Iterator<Item = &'a Run>) -> Result<Counts, Error> {
-    let suite = Suite::installed()?;
+    let suite = Suite::install()?;
     let mut counts = Counts::default();
     let mut lines = Vec::new();
     for run in runs {
         let report = run.execute(&suite)?;
         println!("{report}\n");
-        lines.push(report.line());
-        let failed = report.failed();
+        lines.push(report.summary_line());
+        let failed = report.failed_count();
         counts.failed += u64::try_from(failed).unwrap_or(u64::MAX);
         counts.passed += u64::try_from(report.scored.len() - failed).unwrap_or(u64::MAX);
     }

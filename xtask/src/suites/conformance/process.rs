@@ -34,7 +34,7 @@ impl ServerProcess {
         let start = Instant::now();
         loop {
             let output = fs::read_to_string(log).map_err(failed)?;
-            if let Some(url) = url_in(&output) {
+            if let Some(url) = find_url(&output) {
                 url.clone_into(&mut res.url);
                 return Ok(res);
             }
@@ -60,7 +60,7 @@ impl Drop for ServerProcess {
 }
 
 /// The URL of an endpoint in the complete lines of the output.
-pub(super) fn url_in(output: &str) -> Option<&str> {
+pub(super) fn find_url(output: &str) -> Option<&str> {
     let lines = &output[..=output.rfind('\n')?];
     lines.split_whitespace().find(|word| word.starts_with("http://") && word.ends_with("/mcp"))
 }

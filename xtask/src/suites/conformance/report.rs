@@ -14,17 +14,17 @@ pub(super) struct Report {
 
 impl Report {
     /// The number of failed scored scenarios.
-    pub(super) fn failed(&self) -> usize {
-        self.scored.iter().filter(|(_, it)| !it.passed()).count()
+    pub(super) fn failed_count(&self) -> usize {
+        self.scored.iter().filter(|(_, it)| !it.has_passed()).count()
     }
 
     /// A summary in one line.
-    pub(super) fn line(&self) -> String {
+    pub(super) fn summary_line(&self) -> String {
         let Report { title, scored, unscored, .. } = self;
-        let passed = scored.len() - self.failed();
-        let more = unscored.iter().filter(|(_, it)| it.passed()).count();
+        let passed = scored.len() - self.failed_count();
+        let unscored_passed = unscored.iter().filter(|(_, it)| it.has_passed()).count();
         let (scored, unscored) = (scored.len(), unscored.len());
-        format!("{title}: {passed} of {scored} passed; of those not scored, {more} of {unscored}")
+        format!("{title}: {passed} of {scored} passed; of those not scored, {unscored_passed} of {unscored}")
     }
 }
 
@@ -32,18 +32,18 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report { title, scored, unscored, seconds } = self;
         writeln!(f, "conformance, {title} ({seconds:.1} s)")?;
-        table(f, scored)?;
+        write_table(f, scored)?;
         if !unscored.is_empty() {
             writeln!(f, "  not scored:")?;
-            table(f, unscored)?;
+            write_table(f, unscored)?;
         }
-        f.write_str(&self.line())
+        f.write_str(&self.summary_line())
     }
 }
 
-fn table(f: &mut fmt::Formatter<'_>, rows: &[(String, Verdict)]) -> fmt::Result {
+fn write_table(f: &mut fmt::Formatter<'_>, rows: &[(String, Verdict)]) -> fmt::Result {
     for (name, verdict) in rows {
-        let result = if verdict.passed() { "pass" } else { "FAIL" };
+        let result = if verdict.has_passed() { "pass" } else { "FAIL" };
         write!(f, "  {result}  {name:<45} {:>3} checks", verdict.passed_checks)?;
         if let Some(outcome) = &verdict.outcome {
             write!(f, "; client: {}", outcome.chars().take(100).collect::<String>())?;

@@ -37,7 +37,7 @@ impl Side {
 }
 
 /// Parses the output of `list --requirements` for one side.
-pub(super) fn read(text: &str, side: Side) -> Scenarios {
+pub(super) fn parse_requirements(text: &str, side: Side) -> Scenarios {
     let mut res = Scenarios::default();
     let mut section = Section::Other;
     let suffix = format!(" [{}]", side.name());

@@ -24,16 +24,18 @@ pub(super) struct Run {
     pub(super) scored: usize,
 }
 
-const fn run(side: Side, revision: &'static str, has_sessions: bool, scored: usize) -> Run {
+/// A run, for the table.
+const fn new_run(side: Side, revision: &'static str, has_sessions: bool, scored: usize) -> Run {
     Run { side, revision, has_sessions, scored }
 }
 
+/// All runs.
 pub(super) const RUNS: &[Run] = &[
-    run(Side::Client, "2025-11-25", false, 18),
-    run(Side::Client, "2026-07-28", false, 32),
-    run(Side::Server, "2025-11-25", true, 30),
-    run(Side::Server, "2025-11-25", false, 30),
-    run(Side::Server, "2026-07-28", false, 37),
+    new_run(Side::Client, "2025-11-25", false, 18),
+    new_run(Side::Client, "2026-07-28", false, 32),
+    new_run(Side::Server, "2025-11-25", true, 30),
+    new_run(Side::Server, "2025-11-25", false, 30),
+    new_run(Side::Server, "2026-07-28", false, 37),
 ];
 
 /// The scenarios that do not count, and why. All others count, also those that the suite runs without scoring
@@ -57,7 +59,7 @@ impl Run {
     /// Runs all scenarios of the revision. The exit code of the suite is ignored; its result files are read.
     pub(super) fn execute(&self, suite: &Suite) -> Result<Report, Error> {
         let Run { side, revision, has_sessions, scored } = *self;
-        let mut required = suite.required(revision, side)?;
+        let mut required = suite.required_scenarios(revision, side)?;
         if required.scored.len() != scored {
             let (found, side) = (required.scored.len(), side.name());
             return Err(Error::message(format!(
@@ -75,7 +77,7 @@ impl Run {
             (Side::Server, false) => ("server, in front of a server without sessions", "server-modern"),
             (Side::Server, true) => ("server, in front of a server with sessions", "server-legacy"),
         };
-        let folder = suite.fresh(&format!("{folder}-{revision}"))?;
+        let folder = suite.create_results_folder(&format!("{folder}-{revision}"))?;
         let start = match side {
             Side::Client => {
                 let client = build("mcp-tests", &["--all-features", "--example", "conformance_client"])?;
@@ -83,11 +85,13 @@ impl Run {
                 suite.run(side, revision, ["--command".as_ref(), client.as_os_str()], &folder)?;
                 start
             }
-            Side::Server if has_sessions => gateway(suite, revision, &folder, &["--era", "legacy"])?,
-            Side::Server => gateway(suite, revision, &folder, &[])?,
+            Side::Server if has_sessions => {
+                run_against_gateway(suite, revision, &folder, &["--era", "legacy"])?
+            }
+            Side::Server => run_against_gateway(suite, revision, &folder, &[])?,
         };
         let verdicts = |names: &[String]| {
-            names.iter().map(|name| (name.clone(), verdict::read(&folder, side, name))).collect()
+            names.iter().map(|name| (name.clone(), verdict::read_verdict(&folder, side, name))).collect()
         };
         Ok(Report {
             title: format!("{title}, {revision}"),
@@ -99,17 +103,22 @@ impl Run {
 }
 
 /// Runs the suite against the gateway in front of the test server, and returns the start time.
-fn gateway(suite: &Suite, revision: &str, folder: &Path, more: &[&str]) -> Result<Instant, Error> {
+fn run_against_gateway(
+    suite: &Suite,
+    revision: &str,
+    folder: &Path,
+    arguments: &[&str],
+) -> Result<Instant, Error> {
     let program = build("mcp-host-cli", &["--bin", "mcp-host"])?;
     let start = Instant::now();
-    let everything = ServerProcess::start(&mut suite.everything(), &folder.join("everything.txt"))?;
+    let everything = ServerProcess::start(&mut suite.everything_server(), &folder.join("everything.txt"))?;
     let servers = serde_json::json!({"everything": {"type": "http", "url": everything.url()}});
     let file: PathBuf = folder.join("mcp.json");
     fs::write(&file, serde_json::json!({"mcpServers": servers}).to_string())
         .map_err(|error| Error::message(format!("{}: {error}", file.display())))?;
     let mut command = std::process::Command::new(program);
     command.arg("serve").arg(&file).args(["--http", "127.0.0.1:0", "--only", "everything", "--raw-names"]);
-    command.args(more).env("XDG_STATE_HOME", folder.join("state"));
+    command.args(arguments).env("XDG_STATE_HOME", folder.join("state"));
     let gateway = ServerProcess::start(&mut command, &folder.join("gateway.txt"))?;
     suite.run(Side::Server, revision, ["--url".as_ref(), gateway.url().as_ref()], folder)?;
     Ok(start)

@@ -1,8 +1,8 @@
 //! Tests of verdicts, requirements and server output.
 
 use super::report::Report;
-use super::requirements::{Scenarios, Side, read};
-use super::verdict::{self, read_checks, read_client};
+use super::requirements::{Scenarios, Side, parse_requirements};
+use super::verdict::{self, parse_checks, read_client_verdict};
 
 const LISTING: &str = "\
 Required for 2026-07-28 (3 scenarios, frozen; run at the 2026-07-28 wire):
@@ -25,8 +25,11 @@ fn requirements_are_read_by_section() {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let of =
         |scored: &[&str], unscored: &[&str]| Scenarios { scored: names(scored), unscored: names(unscored) };
-    assert_eq!(read(LISTING, Side::Client), of(&["tools_call", "auth/basic-cimd"], &["auth/dpop"]));
-    assert_eq!(read(LISTING, Side::Server), of(&["tools-list"], &["tasks-lifecycle"]));
+    assert_eq!(
+        parse_requirements(LISTING, Side::Client),
+        of(&["tools_call", "auth/basic-cimd"], &["auth/dpop"])
+    );
+    assert_eq!(parse_requirements(LISTING, Side::Server), of(&["tools-list"], &["tasks-lifecycle"]));
 }
 
 #[track_caller]
@@ -35,9 +38,9 @@ fn check(statuses: &[&str], stdout: &str, want: &[&str]) {
         .iter()
         .map(|it| serde_json::json!({"id": "a", "status": it, "description": "what it is about"}))
         .collect();
-    let verdict = read_client(&serde_json::to_string(&checks).unwrap_or_default(), stdout);
+    let verdict = read_client_verdict(&serde_json::to_string(&checks).unwrap_or_default(), stdout);
     assert_eq!(verdict.problems, want, "{statuses:?}");
-    assert_eq!(verdict.passed(), want.is_empty());
+    assert_eq!(verdict.has_passed(), want.is_empty());
 }
 
 #[test]
@@ -53,8 +56,8 @@ fn a_pass_needs_a_passed_check() {
 
 #[test]
 fn a_server_needs_checks_only() {
-    assert!(read_checks(r#"[{"id":"a","status":"SUCCESS"}]"#).passed());
-    assert_eq!(read_checks(r#"[{"id":"a","status":"INFO"}]"#).problems, ["no check passed"]);
+    assert!(parse_checks(r#"[{"id":"a","status":"SUCCESS"}]"#).has_passed());
+    assert_eq!(parse_checks(r#"[{"id":"a","status":"INFO"}]"#).problems, ["no check passed"]);
 }
 
 #[test]
@@ -65,16 +68,19 @@ fn results_are_found_by_the_whole_name() {
         std::fs::write(results.join(name).join("checks.json"), r#"[{"id":"a","status":"SUCCESS"}]"#).unwrap();
     };
     folder("server-tools-list-more-2026-11-22T01-39-14-550Z");
-    assert_eq!(verdict::read(&results, Side::Server, "tools-list").problems, ["the scenario was not run"]);
+    assert_eq!(
+        verdict::read_verdict(&results, Side::Server, "tools-list").problems,
+        ["the scenario was not run"]
+    );
     folder("server-tools-list-2026-11-22T01-39-14-550Z");
-    assert!(verdict::read(&results, Side::Server, "tools-list").passed());
+    assert!(verdict::read_verdict(&results, Side::Server, "tools-list").has_passed());
     std::fs::remove_dir_all(&results).unwrap();
 }
 
 #[test]
 fn a_missing_result_fails() {
     let missing = std::path::Path::new("there-is-no-such-folder");
-    let verdict = verdict::read(missing, Side::Client, "auth/basic-cimd");
+    let verdict = verdict::read_verdict(missing, Side::Client, "auth/basic-cimd");
     assert_eq!(verdict.problems, ["the scenario was not run"]);
     let report = Report {
         title: "client".to_owned(),
@@ -82,7 +88,7 @@ fn a_missing_result_fails() {
         unscored: Vec::new(),
         seconds: 0.0,
     };
-    assert_eq!(report.failed(), 1);
+    assert_eq!(report.failed_count(), 1);
     assert!(report.to_string().ends_with("client: 0 of 1 passed; of those not scored, 0 of 0"), "{report}");
 }
 
@@ -96,13 +102,13 @@ fn documentation_names_what_does_not_count() {
 
 #[test]
 fn unreadable_checks_fail() {
-    assert!(!read_checks("no JSON").passed());
-    assert!(!read_client("no JSON", "outcome: done").passed());
+    assert!(!parse_checks("no JSON").has_passed());
+    assert!(!read_client_verdict("no JSON", "outcome: done").has_passed());
 }
 
 #[test]
 fn the_url_is_read_from_complete_lines() {
-    use super::process::url_in;
+    use super::process::find_url;
     for (output, want) in [
         ("", None),
         ("http://127.0.0.1:80/mcp", None),
@@ -110,6 +116,6 @@ fn the_url_is_read_from_complete_lines() {
         ("note: serving MCP at http://127.0.0.1:80/mcp\nmore", Some("http://127.0.0.1:80/mcp")),
         ("see https://example.com/\n", None),
     ] {
-        assert_eq!(url_in(output), want, "{output:?}");
+        assert_eq!(find_url(output), want, "{output:?}");
     }
 }

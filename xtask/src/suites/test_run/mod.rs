@@ -21,11 +21,11 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
     let variables = install_packages()?;
 
     let mut command = cargo();
-    if env::var_os(THREADS).is_none() {
-        command.env(THREADS, threads().to_string());
+    if env::var_os(THREADS_VARIABLE).is_none() {
+        command.env(THREADS_VARIABLE, thread_count().to_string());
     }
     command.args(["test", "--all-features", "--no-fail-fast"]);
-    if !names_packages(arguments) {
+    if !selects_packages(arguments) {
         command.arg("--workspace");
     }
     command.args(arguments).envs(variables).stdout(Stdio::piped());
@@ -63,15 +63,15 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
 }
 
 /// The variable with the number of parallel tests of a test binary.
-const THREADS: &str = "RUST_TEST_THREADS";
+const THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
 
 /// Twice the processors, because long tests mostly wait for servers and time.
-fn threads() -> usize {
+fn thread_count() -> usize {
     2 * thread::available_parallelism().map_or(2, NonZero::get)
 }
 
 /// Whether the arguments for Cargo, before a second `--`, select packages.
-fn names_packages(arguments: &[&str]) -> bool {
+fn selects_packages(arguments: &[&str]) -> bool {
     let mut for_cargo = arguments.iter().take_while(|argument| **argument != "--");
     for_cargo.any(|argument| argument.starts_with("-p") || argument.starts_with("--package"))
 }
@@ -82,10 +82,14 @@ fn names_packages(arguments: &[&str]) -> bool {
 pub(crate) fn install_packages() -> Result<Vec<(&'static str, String)>, Error> {
     let mut res = Vec::new();
     for (variable, what, installed) in [
-        ("MCP_HOST_NODE_MODULES", "the npm packages", install::node_modules()),
-        ("MCP_HOST_VENV", "the Python packages", install::venv()),
-        ("MCP_HOST_VENV_MCP1", "the older Python packages", install::mcp1_venv()),
-        (install::CONFORMANCE, "the conformance suite and its clients", install::conformance_suite()),
+        ("MCP_HOST_NODE_MODULES", "the npm packages", install::install_node_modules()),
+        ("MCP_HOST_VENV", "the Python packages", install::install_venv()),
+        ("MCP_HOST_VENV_MCP1", "the older Python packages", install::install_mcp1_venv()),
+        (
+            install::CONFORMANCE_VARIABLE,
+            "the conformance suite and its clients",
+            install::install_conformance_suite(),
+        ),
     ] {
         match installed {
             Ok(folder) => res.push((variable, folder.to_string_lossy().into_owned())),

@@ -1,7 +1,7 @@
 //! Tests of the totals, of package selection and of the installation stamp.
 
 use super::install::is_installed;
-use super::names_packages;
+use super::selects_packages;
 use super::totals::Totals;
 
 #[track_caller]
@@ -35,7 +35,7 @@ fn a_chosen_package_replaces_the_workspace() {
         (vec!["--package=mcp-host-model"], true),
         (vec!["name", "--", "-p"], false),
     ] {
-        assert_eq!(names_packages(&arguments), expected, "{arguments:?}");
+        assert_eq!(selects_packages(&arguments), expected, "{arguments:?}");
     }
 }
 

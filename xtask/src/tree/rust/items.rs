@@ -22,15 +22,16 @@ pub(super) fn is_test_path(path: &str) -> bool {
     name == "tests.rs" || folders.iter().any(|folder| TEST_FOLDERS.contains(folder))
 }
 
-/// The modules and the test code of one file.
+/// What one visit of a file finds.
 #[derive(Debug, Default)]
-pub(super) struct Items {
+pub(super) struct FileItems {
     /// The files, without their extension, that are declared by `mod name;`.
     pub modules: Vec<String>,
     /// Those of them that are compiled for tests only.
     pub test_modules: Vec<String>,
     /// Whether the file as a whole is test code (`#![cfg(test)]`).
     pub is_test: bool,
+    /// The bytes of the items that are compiled for tests only.
     pub test_code: Vec<Range<usize>>,
     /// The lines of the public fields with a `#[cfg]`, except those of non-exhaustive structs.
     pub conditional_fields: Vec<usize>,
@@ -38,20 +39,24 @@ pub(super) struct Items {
     pub tuple_parameters: Vec<usize>,
 }
 
-pub(super) fn items(path: &str, file: &File) -> Items {
+/// Visits a file. `path` is its path in the workspace.
+pub(super) fn collect_items(path: &str, file: &File) -> FileItems {
     let is_test = file.attrs.iter().any(is_test_condition);
-    let mut visitor = Visitor { folder: module_folder(path), items: Items { is_test, ..Items::default() } };
+    let mut visitor =
+        ItemVisitor { folder: module_folder(path), items: FileItems { is_test, ..FileItems::default() } };
     visitor.visit_file(file);
     visitor.items
 }
 
-struct Visitor<'a> {
+/// Finds the items of one file.
+struct ItemVisitor<'a> {
     folder: &'a str,
-    items: Items,
+    items: FileItems,
 }
 
-impl Visitor<'_> {
-    fn record(&mut self, attributes: &[Attribute], node: &impl Spanned) {
+impl ItemVisitor<'_> {
+    /// Records the bytes of an item if its attributes make it test code.
+    fn record_if_test(&mut self, attributes: &[Attribute], node: &impl Spanned) {
         if !attributes.iter().any(is_test_condition) {
             return;
         }
@@ -62,10 +67,10 @@ impl Visitor<'_> {
     }
 }
 
-impl<'ast> Visit<'ast> for Visitor<'_> {
+impl<'ast> Visit<'ast> for ItemVisitor<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
         let attributes = attributes(item);
-        self.record(attributes, item);
+        self.record_if_test(attributes, item);
         if let Item::Mod(module) = item
             && module.semi.is_some()
         {
@@ -80,7 +85,7 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
 
     fn visit_impl_item(&mut self, item: &'ast ImplItem) {
         if let ImplItem::Fn(function) = item {
-            self.record(&function.attrs, item);
+            self.record_if_test(&function.attrs, item);
         }
         visit::visit_impl_item(self, item);
     }
@@ -94,7 +99,7 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
     }
 
     fn visit_field(&mut self, field: &'ast Field) {
-        self.record(&field.attrs, field);
+        self.record_if_test(&field.attrs, field);
         let has_condition = field.attrs.iter().any(|attribute| attribute.path().is_ident("cfg"));
         if has_condition && matches!(field.vis, Visibility::Public(_)) {
             self.items.conditional_fields.push(field.span().start().line);
@@ -105,31 +110,31 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
     fn visit_signature(&mut self, signature: &'ast Signature) {
         for parameter in &signature.inputs {
             if let FnArg::Typed(parameter) = parameter {
-                Tuples { offsets: &mut self.items.tuple_parameters }.visit_type(&parameter.ty);
+                TupleVisitor { offsets: &mut self.items.tuple_parameters }.visit_type(&parameter.ty);
             }
         }
         visit::visit_signature(self, signature);
     }
 
     fn visit_variant(&mut self, variant: &'ast Variant) {
-        self.record(&variant.attrs, variant);
+        self.record_if_test(&variant.attrs, variant);
         visit::visit_variant(self, variant);
     }
 
     fn visit_stmt(&mut self, statement: &'ast Stmt) {
         if let Stmt::Local(Local { attrs, .. }) = statement {
-            self.record(attrs, statement);
+            self.record_if_test(attrs, statement);
         }
         visit::visit_stmt(self, statement);
     }
 }
 
 /// Finds tuples of three or more inside a type.
-struct Tuples<'a> {
+struct TupleVisitor<'a> {
     offsets: &'a mut Vec<usize>,
 }
 
-impl<'ast> Visit<'ast> for Tuples<'_> {
+impl<'ast> Visit<'ast> for TupleVisitor<'_> {
     fn visit_type_tuple(&mut self, tuple: &'ast TypeTuple) {
         if tuple.elems.len() >= 3 {
             self.offsets.push(tuple.span().byte_range().start);
@@ -138,6 +143,7 @@ impl<'ast> Visit<'ast> for Tuples<'_> {
     }
 }
 
+/// The attributes of an item of any kind.
 fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(item) => &item.attrs,
@@ -161,6 +167,7 @@ fn is_test_condition(attribute: &Attribute) -> bool {
     attribute.path().is_ident("cfg") && attribute.parse_args().is_ok_and(|condition| is_test_only(&condition))
 }
 
+/// Whether a condition is false in every product build.
 fn is_test_only(condition: &Meta) -> bool {
     let parts = |list: &syn::MetaList| {
         let parts = list.parse_args_with(syn::punctuated::Punctuated::<Meta, Token![,]>::parse_terminated);

@@ -36,6 +36,7 @@ pub(crate) struct RustFile {
     pub modules: Vec<String>,
     /// Those of them that are compiled for tests only.
     test_modules: Vec<String>,
+    /// The bytes that are compiled for tests only.
     tests: Vec<Range<usize>>,
     /// The lines of the public fields with a `#[cfg]`, except those of non-exhaustive structs.
     pub conditional_fields: Vec<usize>,
@@ -71,21 +72,22 @@ impl RustFile {
         (files, violations)
     }
 
+    /// Parses one file, and adds its test modules to `test_modules`.
     fn read(source: &Source, test_modules: &mut BTreeSet<String>) -> syn::Result<RustFile> {
         let tokens: TokenStream = source.text.parse()?;
-        let items = items::items(&source.path, &syn::parse2(tokens.clone())?);
+        let items = items::collect_items(&source.path, &syn::parse2(tokens.clone())?);
         test_modules.extend(items.test_modules.iter().cloned());
-        let blank: Vec<u8> = source.text.bytes().map(blank_of).collect();
+        let blank: Vec<u8> = source.text.bytes().map(blank_byte).collect();
         let mut views = Views {
             text: &source.text,
             code: blank.clone(),
             code_and_literals: blank,
             raw_literals: Vec::new(),
         };
-        views.add(tokens.clone());
+        views.add_tokens(tokens.clone());
         let comments = source.text.bytes().zip(&views.code_and_literals);
         let comments =
-            comments.map(|(byte, &code)| if byte == code { blank_of(byte) } else { byte }).collect();
+            comments.map(|(byte, &code)| if byte == code { blank_byte(byte) } else { byte }).collect();
         Ok(RustFile {
             path: source.path.clone(),
             text: source.text.clone(),
@@ -93,7 +95,7 @@ impl RustFile {
             code_and_literals: utf8(views.code_and_literals),
             comments: utf8(comments),
             raw_literals: views.raw_literals,
-            paths: paths::paths(&tokens),
+            paths: paths::collect_paths(&tokens),
             modules: items.modules,
             test_modules: items.test_modules,
             tests: if items.is_test {
@@ -141,7 +143,8 @@ struct Views<'a> {
 }
 
 impl Views<'_> {
-    fn add(&mut self, tokens: TokenStream) {
+    /// Copies the tokens into the views.
+    fn add_tokens(&mut self, tokens: TokenStream) {
         for token in tokens {
             let span = token.span();
             // `proc-macro2` turns a doc comment into an attribute whose tokens all have the span of the comment.
@@ -152,9 +155,9 @@ impl Views<'_> {
             }
             match token {
                 TokenTree::Group(group) => {
-                    self.copy(group.span_open(), true);
-                    self.add(group.stream());
-                    self.copy(group.span_close(), true);
+                    self.copy_token(group.span_open(), true);
+                    self.add_tokens(group.stream());
+                    self.copy_token(group.span_close(), true);
                 }
                 TokenTree::Literal(literal) => {
                     let literal = literal.to_string();
@@ -162,14 +165,15 @@ impl Views<'_> {
                     if literal.starts_with(['r', 'b']) && literal.trim_start_matches('b').starts_with('r') {
                         self.raw_literals.push(span.byte_range());
                     }
-                    self.copy(span, is_number);
+                    self.copy_token(span, is_number);
                 }
-                TokenTree::Ident(_) | TokenTree::Punct(_) => self.copy(span, true),
+                TokenTree::Ident(_) | TokenTree::Punct(_) => self.copy_token(span, true),
             }
         }
     }
 
-    fn copy(&mut self, span: Span, is_code: bool) {
+    /// Copies the bytes of one token into the views.
+    fn copy_token(&mut self, span: Span, is_code: bool) {
         let range = span.byte_range();
         let bytes = &self.text.as_bytes()[range.clone()];
         self.code_and_literals[range.clone()].copy_from_slice(bytes);
@@ -179,7 +183,8 @@ impl Views<'_> {
     }
 }
 
-fn blank_of(byte: u8) -> u8 {
+/// The byte that replaces another one: a space, or the same line break.
+fn blank_byte(byte: u8) -> u8 {
     if byte == b'\n' { byte } else { b' ' }
 }
 
@@ -200,6 +205,7 @@ pub(crate) fn find_word(text: &str, word: &str) -> Vec<usize> {
     text.match_indices(word).map(|(at, _)| at).filter(|&at| is_whole(at)).collect()
 }
 
+/// Whether a character can be part of an identifier.
 pub(crate) fn is_identifier(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }

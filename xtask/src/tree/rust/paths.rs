@@ -40,13 +40,13 @@ pub(crate) struct Import {
 }
 
 /// All paths in the tokens. An import of several names, `root::{a, b::c}`, gives one entry for each.
-pub(super) fn paths(tokens: &TokenStream) -> Vec<PathUse> {
+pub(super) fn collect_paths(tokens: &TokenStream) -> Vec<PathUse> {
     let mut res = Vec::new();
-    collect(tokens, 0, &mut res);
+    collect_from(tokens, 0, &mut res);
     res
 }
 
-fn collect(tokens: &TokenStream, inline_modules: usize, res: &mut Vec<PathUse>) {
+fn collect_from(tokens: &TokenStream, inline_modules: usize, res: &mut Vec<PathUse>) {
     let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
     let mut index = 0;
     while index < tokens.len() {
@@ -58,7 +58,7 @@ fn collect(tokens: &TokenStream, inline_modules: usize, res: &mut Vec<PathUse>) 
                 let is_visibility = group.delimiter() == Delimiter::Parenthesis
                     && before(1).is_some_and(|keyword| is_ident(keyword, "pub"));
                 if !is_visibility {
-                    collect(&group.stream(), inline_modules + usize::from(is_module), res);
+                    collect_from(&group.stream(), inline_modules + usize::from(is_module), res);
                 }
             }
             // Not the captures of a type, `use<'a>`.
@@ -73,16 +73,16 @@ fn collect(tokens: &TokenStream, inline_modules: usize, res: &mut Vec<PathUse>) 
                 let item = keyword.span().byte_range().start..last.span().byte_range().end;
                 let import = Import { name: String::new(), is_reexport, item };
                 let mut imported = Vec::new();
-                imports(&tokens[index + 1..end], &mut Vec::new(), &mut imported);
+                collect_imports(&tokens[index + 1..end], &mut Vec::new(), &mut imported);
                 res.extend(imported.into_iter().filter_map(|(segments, name)| {
-                    path_use(segments, inline_modules, Some(Import { name, ..import.clone() }))
+                    new_path_use(segments, inline_modules, Some(Import { name, ..import.clone() }))
                 }));
                 index = end;
             }
             TokenTree::Ident(_) => {
-                let segments = segments(&tokens[index..]);
+                let segments = leading_segments(&tokens[index..]);
                 let length = 3 * (segments.len() - 1);
-                res.extend(path_use(segments, inline_modules, None));
+                res.extend(new_path_use(segments, inline_modules, None));
                 index += length;
             }
             TokenTree::Punct(_) | TokenTree::Literal(_) => {}
@@ -94,7 +94,8 @@ fn collect(tokens: &TokenStream, inline_modules: usize, res: &mut Vec<PathUse>) 
 /// A segment with its offset.
 type Segment = (String, usize);
 
-fn path_use(segments: Vec<Segment>, inline_modules: usize, import: Option<Import>) -> Option<PathUse> {
+/// Combines segments into a path. `None` if the root is all of it.
+fn new_path_use(segments: Vec<Segment>, inline_modules: usize, import: Option<Import>) -> Option<PathUse> {
     let (root, at) = segments.first()?.clone();
     let repetitions = match root.as_str() {
         "super" => segments.iter().take_while(|(segment, _)| *segment == root).count(),
@@ -105,12 +106,12 @@ fn path_use(segments: Vec<Segment>, inline_modules: usize, import: Option<Import
 }
 
 /// The segments of the path at the start of the tokens, of which the first is an identifier.
-fn segments(tokens: &[TokenTree]) -> Vec<Segment> {
+fn leading_segments(tokens: &[TokenTree]) -> Vec<Segment> {
     let mut res = Vec::new();
     for step in tokens.chunks(3) {
-        res.extend(segment(&step[0]));
+        res.extend(parse_segment(&step[0]));
         let continues =
-            is_colons(&step[1..]) && matches!(tokens.get(3 * res.len()), Some(TokenTree::Ident(_)));
+            is_path_separator(&step[1..]) && matches!(tokens.get(3 * res.len()), Some(TokenTree::Ident(_)));
         if !continues {
             break;
         }
@@ -119,14 +120,14 @@ fn segments(tokens: &[TokenTree]) -> Vec<Segment> {
 }
 
 /// The paths of a `use` item and the names that they get. `prefix` is the path before the tokens.
-fn imports(tokens: &[TokenTree], prefix: &mut Vec<Segment>, res: &mut Vec<(Vec<Segment>, String)>) {
+fn collect_imports(tokens: &[TokenTree], prefix: &mut Vec<Segment>, res: &mut Vec<(Vec<Segment>, String)>) {
     let outer = prefix.len();
     for (index, token) in tokens.iter().enumerate() {
         match token {
             TokenTree::Group(group) => {
                 let members: Vec<TokenTree> = group.stream().into_iter().collect();
                 for member in members.split(|token| is_punct(token, ',')) {
-                    imports(member, prefix, res);
+                    collect_imports(member, prefix, res);
                 }
                 prefix.truncate(outer);
                 return;
@@ -138,7 +139,7 @@ fn imports(tokens: &[TokenTree], prefix: &mut Vec<Segment>, res: &mut Vec<(Vec<S
                 return;
             }
             _ if is_ident(token, "self") && !prefix.is_empty() => {}
-            _ => prefix.extend(segment(token)),
+            _ => prefix.extend(parse_segment(token)),
         }
     }
     if let Some((name, _)) = prefix.last().filter(|_| !tokens.is_empty()) {
@@ -148,7 +149,8 @@ fn imports(tokens: &[TokenTree], prefix: &mut Vec<Segment>, res: &mut Vec<(Vec<S
     prefix.truncate(outer);
 }
 
-fn segment(token: &TokenTree) -> Option<Segment> {
+/// The segment that a token is: an identifier or `*`.
+fn parse_segment(token: &TokenTree) -> Option<Segment> {
     let is_segment = matches!(token, TokenTree::Ident(_)) || is_punct(token, '*');
     is_segment.then(|| (token.to_string(), token.span().byte_range().start))
 }
@@ -161,6 +163,6 @@ fn is_punct(token: &TokenTree, character: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == character)
 }
 
-fn is_colons(tokens: &[TokenTree]) -> bool {
+fn is_path_separator(tokens: &[TokenTree]) -> bool {
     tokens.len() >= 2 && tokens[..2].iter().all(|token| is_punct(token, ':'))
 }

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 
 use super::module_files::module_folder;
-use super::paths::paths;
+use super::paths::collect_paths;
 use super::{PathUse, RustFile, find_word};
 use crate::tree::Tree;
 
@@ -138,7 +138,7 @@ fn find_matches_whole_identifiers() {
 #[track_caller]
 fn check_paths(root: &str, text: &str, expected: &[(&str, usize, usize)]) {
     let tokens: TokenStream = text.parse().expect("the row is Rust");
-    let found = paths(&tokens).into_iter().filter(|path| path.root == root);
+    let found = collect_paths(&tokens).into_iter().filter(|path| path.root == root);
     let found: Vec<_> =
         found.map(|path| (path.segments.join("::"), path.repetitions, path.inline_modules)).collect();
     let expected: Vec<_> =
@@ -165,11 +165,12 @@ fn paths_are_found_in_imports_expressions_and_macros() {
 #[track_caller]
 fn check_imports(text: &str, expected: &[&str]) {
     let tokens: TokenStream = text.parse().expect("the row is Rust");
-    let found = paths(&tokens).into_iter().filter_map(|PathUse { root, segments, import, .. }| {
-        let import = import?;
-        let visibility = if import.is_reexport { "pub " } else { "" };
-        Some(format!("{visibility}{root}::{} as {}", segments.join("::"), import.name))
-    });
+    let found =
+        collect_paths(&tokens).into_iter().filter_map(|PathUse { root, segments, import, .. }| {
+            let import = import?;
+            let visibility = if import.is_reexport { "pub " } else { "" };
+            Some(format!("{visibility}{root}::{} as {}", segments.join("::"), import.name))
+        });
     assert_eq!(found.collect::<Vec<_>>(), expected, "{text}");
 }
 
