@@ -104,10 +104,10 @@ pub(super) struct StructAccess<'a> {
     context: &'a ReadContext,
     at: Location,
     members: std::slice::Iter<'a, Member>,
-    known_fields: &'static [&'static str],
+    fields: &'static [&'static str],
     all_members: &'a [Member],
     /// The fields that were not found yet: one bit for each index.
-    missing_fields: u128,
+    missing: u128,
     /// The location that all missing fields share; created for the first of them.
     missing_at: Option<Location>,
     /// The field whose key was passed, and whose value is next.
@@ -119,21 +119,12 @@ impl<'a> StructAccess<'a> {
         context: &'a ReadContext,
         at: Location,
         members: &'a [Member],
-        known_fields: &'static [&'static str],
+        fields: &'static [&'static str],
     ) -> StructAccess<'a> {
-        assert!(known_fields.len() < 128, "a serde struct has fewer fields than a word has bits");
-        let missing_fields = (1 << known_fields.len()) - 1;
+        assert!(fields.len() < 128, "a serde struct has fewer fields than a word has bits");
+        let missing = (1 << fields.len()) - 1;
         let (members, all_members) = (members.iter(), members);
-        StructAccess {
-            context,
-            at,
-            members,
-            known_fields,
-            all_members,
-            missing_fields,
-            missing_at: None,
-            current: None,
-        }
+        StructAccess { context, at, members, fields, all_members, missing, missing_at: None, current: None }
     }
 }
 
@@ -145,22 +136,22 @@ impl<'de> MapAccess<'de> for StructAccess<'_> {
         for member in self.members.by_ref() {
             let text = &*member.key.text;
             let index =
-                self.known_fields.iter().position(|it| *it == text).filter(|_| !unsupported.contains(&text));
+                self.fields.iter().position(|it| *it == text).filter(|_| !unsupported.contains(&text));
             let Some(index) = index else {
-                self.context.report_unknown_key(&self.at, &member.key, self.known_fields, self.all_members);
+                self.context.report_unknown_key(&self.at, &member.key, self.fields, self.all_members);
                 continue;
             };
-            self.missing_fields &= !(1 << index);
+            self.missing &= !(1 << index);
             self.current = Some((self.at.member(member, self.context), Some(&member.value)));
             return seed.deserialize((index as u64).into_deserializer()).map(Some);
         }
-        if self.missing_fields == 0 {
+        if self.missing == 0 {
             return Ok(None);
         }
-        let index = self.missing_fields.trailing_zeros();
-        self.missing_fields &= self.missing_fields - 1;
+        let index = self.missing.trailing_zeros();
+        self.missing &= self.missing - 1;
         let fields =
-            *self.missing_at.get_or_insert_with(|| self.at.missing_fields(self.known_fields, self.context));
+            *self.missing_at.get_or_insert_with(|| self.at.missing_fields(self.fields, self.context));
         self.current = Some((fields.missing_field(index as u8), None));
         seed.deserialize(u64::from(index).into_deserializer()).map(Some)
     }

@@ -208,13 +208,7 @@ impl ReadContext {
     }
 
     /// Reports an unknown key in the mapping at `at`.
-    pub(super) fn report_unknown_key(
-        &self,
-        at: &Location,
-        key: &Key,
-        known: &[&'static str],
-        members: &[Member],
-    ) {
+    pub(super) fn report_unknown_key(&self, at: &Location, key: &Key, known: &[&str], members: &[Member]) {
         let unsupported = self.rules.unsupported_keys;
         if self.rules.private_keys.iter().any(|it| key.text.starts_with(it)) {
             return;
@@ -289,10 +283,7 @@ impl ReadContext {
     pub(crate) fn report_bad_key(&self, at: &Location, key: &Key) {
         let message = format!("the key '{}' must be text", quoted(&key.text));
         let pointer = child_pointer(&at.pointer(self), &key.text);
-        self.report(
-            RawDiagnostic::new(Code::BadKey, message, pointer, key.span.clone())
-                .help("put the key into quotes")
-                .fix(FixIntent::Quote),
-        );
+        let diagnostic = RawDiagnostic::new(Code::BadKey, message, pointer, key.span.clone());
+        self.report(diagnostic.help("put the key into quotes").fix(FixIntent::Quote));
     }
 }

@@ -45,10 +45,8 @@ pub(crate) fn suggest<'a>(
     let (distance, res) = *near.first()?;
     // A word of two or three letters is similar to too many others.
     let is_only_candidate = near.len() == 1 && length > 3;
-    Some((
-        res,
-        if distance == 0 || is_only_candidate { Applicability::Certain } else { Applicability::Suggested },
-    ))
+    let is_certain = distance == 0 || is_only_candidate;
+    Some((res, if is_certain { Applicability::Certain } else { Applicability::Suggested }))
 }
 
 #[cfg(test)]

@@ -97,17 +97,12 @@ impl<'a> EditableFile<'a> {
         edits: &[TextEdit],
         changed: &ChangedPointers,
     ) -> Result<String, EditError> {
-        self.verify_text(apply_edits(self.layout.text(), edits), "the edits overlap", changed)
+        self.verify(apply_edits(self.layout.text(), edits), "the edits overlap", changed)
     }
 
-    /// The new text. Fails with `reason` if there is none, and if any value differs that is not in `changed`.
-    fn verify_text(
-        &self,
-        text: Option<String>,
-        reason: &str,
-        changed: &ChangedPointers,
-    ) -> Result<String, EditError> {
-        let text = ok_or_unsupported(text, reason)?;
+    /// The new text. Fails with the reason `why` if there is none, and if any value differs that is not in `changed`.
+    fn verify(&self, new: Option<String>, why: &str, changed: &ChangedPointers) -> Result<String, EditError> {
+        let text = ok_or_unsupported(new, why)?;
         let syntax::ParsedText { root, dropped: _, diagnostics, extensions: _ } =
             syntax::parse_as(&text, self.syntax);
         let (Some(root), true) = (root, diagnostics.is_empty()) else {
@@ -147,7 +142,7 @@ impl<'a> EditableFile<'a> {
         if self.root.members().is_some_and(|it| !it.is_empty()) {
             return self.set(at, &list);
         }
-        self.fill_empty_file(at, list, document)
+        self.fill_file(at, list, document)
     }
 
     /// The text with this value at a pointer. A missing value is added after the others, with its parents.
@@ -162,7 +157,7 @@ impl<'a> EditableFile<'a> {
         let node = ok_or_unsupported(self.root.at(above), FIELD_LAYOUT)?;
         let replaced = ChangedPointers { old: vec![outermost.to_owned()], new: vec![outermost.to_owned()] };
         if self.syntax == Syntax::Toml {
-            return self.verify_text(toml::set(self.layout.text(), pointer, value), FIELD_LAYOUT, &replaced);
+            return self.verify(toml::set(self.layout.text(), pointer, value), FIELD_LAYOUT, &replaced);
         }
         let key = last_key(outermost);
         if let Some(index) = entry_index(node, &key) {
@@ -193,14 +188,11 @@ impl<'a> EditableFile<'a> {
             }
             Some(_) | None => return self.set(pointer, &OutputValue::List(vec![value.clone()])),
         };
-        let changed =
-            ChangedPointers { old: Vec::new(), new: vec![child_pointer(pointer, &count.to_string())] };
+        let new = child_pointer(pointer, &count.to_string());
+        let changed = ChangedPointers { old: Vec::new(), new: vec![new] };
         if self.syntax == Syntax::Toml {
-            return self.verify_text(
-                toml::append(self.layout.text(), pointer, value),
-                FIELD_LAYOUT,
-                &changed,
-            );
+            let text = toml::append(self.layout.text(), pointer, value);
+            return self.verify(text, FIELD_LAYOUT, &changed);
         }
         let edits = insert(self.layout, list, InsertPosition::Last, NewEntry::Item(value));
         self.apply_verified(&ok_or_unsupported(edits, FIELD_LAYOUT)?, &changed)
@@ -210,7 +202,7 @@ impl<'a> EditableFile<'a> {
     pub(super) fn remove(&self, pointer: &str) -> Result<String, EditError> {
         let changed = ChangedPointers { old: vec![pointer.to_owned()], new: Vec::new() };
         if self.syntax == Syntax::Toml {
-            return self.verify_text(toml::remove(self.layout.text(), pointer), SHARED_LINES, &changed);
+            return self.verify(toml::remove(self.layout.text(), pointer), SHARED_LINES, &changed);
         }
         let found = parent_pointer(pointer).and_then(|above| {
             let list = self.root.at(above)?;
@@ -231,30 +223,23 @@ impl<'a> EditableFile<'a> {
         let outermost = self.outermost_emptied("", pointer);
         if outermost != pointer
             && let Some(text) = self.remove(outermost).ok()
-            && let Some(without_value) = EditableFile::read(&document.with_text(&text)).ok()
-            && self.is_result_of_adding(pointer, &without_value, document)
+            && let Some(before) = EditableFile::read(&document.with_text(&text)).ok()
+            && self.is_result_of_adding(pointer, &before, document)
         {
             return Ok(text);
         }
         self.remove(pointer)
     }
 
-    /// Whether adding the value at a pointer to the file `without_value` gives the text of this file.
-    fn is_result_of_adding(
-        &self,
-        pointer: &str,
-        without_value: &EditableFile<'_>,
-        document: &Document<'_>,
-    ) -> bool {
+    /// Whether adding the value at a pointer to the file `before` gives the text of this file.
+    fn is_result_of_adding(&self, pointer: &str, before: &EditableFile<'_>, document: &Document<'_>) -> bool {
         let value = self.root.at(pointer).and_then(to_json).and_then(|it| RawJson::parse(it.into()).ok());
-        let Some((value, at)) = value.and_then(|it| OutputValue::from_json(&it)).zip(parent_pointer(pointer))
-        else {
-            return false;
-        };
+        let value = value.and_then(|it| OutputValue::from_json(&it));
+        let (Some(value), Some(at)) = (value, parent_pointer(pointer)) else { return false };
         let is_list = self.root.at(at).is_some_and(|it| it.items().is_some());
         let key = last_key(pointer);
         let entry = if is_list { NewEntry::Item(&value) } else { NewEntry::Member(&key, &value) };
-        without_value.add_entry(at, entry, document).is_ok_and(|it| it == self.layout.text())
+        before.add_entry(at, entry, document).is_ok_and(|it| it == self.layout.text())
     }
 
     /// The pointer to the outermost value below `root` that would be empty without the value at `pointer`; else
@@ -303,11 +288,10 @@ impl<'a> EditableFile<'a> {
             let edit = entry_edits::fill_empty(self.layout, key.span.start, value, entry);
             return Ok((vec![ok_or_unsupported(edit, LIST_LAYOUT)?], changed));
         }
-        let column =
-            ok_or_unsupported(self.layout.column(key.span.start), "its indentation is not supported")?;
-        let at_line = self
-            .layout
-            .next_line(self.layout.last_line_start(&(key.span.start..value.span.end.max(key.span.end))));
+        let start = key.span.start;
+        let column = ok_or_unsupported(self.layout.column(start), "its indentation is not supported")?;
+        let last_line = self.layout.last_line_start(&(start..value.span.end.max(key.span.end)));
+        let at_line = self.layout.next_line(last_line);
         let mut edits = vec![entry_edits::insert_lines(self.layout, at_line, column + 2, false, entry)];
         if !value.span.is_empty() {
             // Removes `[]` or `null` and the blanks before it.
@@ -319,12 +303,7 @@ impl<'a> EditableFile<'a> {
     }
 
     /// The text of a file without content, after a value was added at a pointer.
-    fn fill_empty_file(
-        &self,
-        at: &str,
-        value: OutputValue,
-        document: &Document<'_>,
-    ) -> Result<String, EditError> {
+    fn fill_file(&self, at: &str, value: OutputValue, document: &Document<'_>) -> Result<String, EditError> {
         let (mut above, mut data) = (at, value);
         while let Some(next) = parent_pointer(above) {
             data = OutputValue::Map(vec![(last_key(above), data)]);

@@ -38,20 +38,16 @@ impl PackageKind {
         args: Vec<String>,
         env: Vec<(String, String)>,
     ) -> NewTransport {
-        let mut all: Vec<String> = Vec::new();
-        let command = match self {
-            PackageKind::Npm => {
-                all.push("-y".to_owned());
-                "npx"
-            }
-            PackageKind::Pypi => "uvx",
-            PackageKind::Oci => {
-                all.extend(["run", "-i", "--rm"].map(str::to_owned));
-                // A container inherits no variables; each is passed with `-e`.
-                all.extend(env.iter().flat_map(|(name, _)| ["-e".to_owned(), name.clone()]));
-                "docker"
-            }
+        let (command, runner_args): (_, &[&str]) = match self {
+            PackageKind::Npm => ("npx", &["-y"]),
+            PackageKind::Pypi => ("uvx", &[]),
+            PackageKind::Oci => ("docker", &["run", "-i", "--rm"]),
         };
+        let mut all: Vec<String> = runner_args.iter().map(|it| (*it).to_owned()).collect();
+        if self == PackageKind::Oci {
+            // A container inherits no variables; each is passed with `-e`.
+            all.extend(env.iter().flat_map(|(name, _)| ["-e".to_owned(), name.clone()]));
+        }
         all.extend(runtime_args.into_iter().filter(|it| self != PackageKind::Npm || it != "-y"));
         all.push(name.to_owned());
         all.extend(args);
@@ -145,9 +141,8 @@ pub fn parse_server_json(text: &str) -> Result<PublishedServer, ServerJsonError>
     };
     let ServerJson { name, description, packages, remotes } = server;
     let mut required_values = RequiredValues::default();
-    let package_transport = packages.iter().find_map(|it| it.transport(&mut required_values));
-    let transport =
-        package_transport.or_else(|| remotes.iter().find_map(|it| it.transport(&mut required_values)));
+    let transport = packages.iter().find_map(|it| it.transport(&mut required_values));
+    let transport = transport.or_else(|| remotes.iter().find_map(|it| it.transport(&mut required_values)));
     let last = name.rsplit('/').next().unwrap_or_default().to_owned();
     let transport = transport.ok_or(ServerJsonError::NoTransport)?;
     Ok(PublishedServer {
@@ -247,23 +242,14 @@ struct InputJson {
 impl PackageJson {
     /// The transport that starts the package. `None` if its kind or its transport is not supported.
     fn transport(&self, required_values: &mut RequiredValues) -> Option<NewTransport> {
-        let PackageJson {
-            kind,
-            identifier,
-            version,
-            transport,
-            runtime_arguments,
-            package_arguments,
-            variables,
-        } = self;
-        let package = PackageKind::parse(kind)?;
-        if transport.as_ref().is_some_and(|it| it.kind != "stdio") {
+        let package = PackageKind::parse(&self.kind)?;
+        if self.transport.as_ref().is_some_and(|it| it.kind != "stdio") {
             return None;
         }
-        let name = package.versioned_name(identifier, version.as_deref());
-        let env = named_values(variables, required_values);
-        let runtime_args = argument_texts(runtime_arguments, required_values);
-        let package_args = argument_texts(package_arguments, required_values);
+        let name = package.versioned_name(&self.identifier, self.version.as_deref());
+        let env = named_values(&self.variables, required_values);
+        let runtime_args = argument_texts(&self.runtime_arguments, required_values);
+        let package_args = argument_texts(&self.package_arguments, required_values);
         Some(package.stdio_transport(runtime_args, &name, package_args, env))
     }
 }
@@ -369,8 +355,8 @@ fn is_placeholder_name(text: &str) -> bool {
 /// The name of the environment variable for a name: `X-Api-Key` becomes `X_API_KEY`.
 fn variable_name(name: &str) -> String {
     let kept = name.trim_start_matches('-').chars();
-    let mut res: String =
-        kept.map(|it| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' }).collect();
+    let upper = |it: char| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' };
+    let mut res: String = kept.map(upper).collect();
     if res.is_empty() || res.starts_with(|it: char| it.is_ascii_digit()) {
         res.insert(0, '_');
     }

@@ -25,26 +25,18 @@ impl<'a> SourceTree<'a> {
         let fix = |title: String, applicability, edits, changed| Fix { title, applicability, edits, changed };
         let res = match diagnostic.fix.as_ref()? {
             FixIntent::RenameKey(word, applicability) => {
-                let new = child_pointer(parent_pointer(pointer)?, word);
-                fix(
-                    format!("write `{word}`"),
-                    *applicability,
-                    vec![self.replacement_edit(diagnostic, word)?],
-                    [vec![pointer.clone()], vec![new]],
-                )
+                let edits = vec![self.replacement_edit(diagnostic, word)?];
+                let changed = [vec![pointer.clone()], vec![child_pointer(parent_pointer(pointer)?, word)]];
+                fix(format!("write `{word}`"), *applicability, edits, changed)
             }
-            FixIntent::ReplaceScalar(word, applicability) => fix(
-                format!("write `{word}`"),
-                *applicability,
-                vec![self.replacement_edit(diagnostic, word)?],
-                same_pointer,
-            ),
-            FixIntent::Quote => fix(
-                "put it into quotes".to_owned(),
-                Applicability::Certain,
-                quote_edits(diagnostic, source)?,
-                same_pointer,
-            ),
+            FixIntent::ReplaceScalar(word, applicability) => {
+                let edits = vec![self.replacement_edit(diagnostic, word)?];
+                fix(format!("write `{word}`"), *applicability, edits, same_pointer)
+            }
+            FixIntent::Quote => {
+                let edits = quote_edits(diagnostic, source)?;
+                fix("put it into quotes".to_owned(), Applicability::Certain, edits, same_pointer)
+            }
             FixIntent::Unquote(kind) => {
                 let word = unquoted_value(source, *kind)?;
                 let edit = TextEdit { span: diagnostic.span.clone(), text: word.to_owned() };
@@ -73,12 +65,8 @@ impl<'a> SourceTree<'a> {
                 let key = last_key(pointer);
                 let index = mapping.members()?.iter().position(|it| *it.key.text == *key)?;
                 let edits = entry_edits::remove(Layout::new(self.text), mapping, index)?;
-                fix(
-                    format!("remove `{}`", quoted(&key)),
-                    *applicability,
-                    edits,
-                    [vec![pointer.clone()], Vec::new()],
-                )
+                let changed = [vec![pointer.clone()], Vec::new()];
+                fix(format!("remove `{}`", quoted(&key)), *applicability, edits, changed)
             }
             FixIntent::AddMembers { mapping: at, after, members, applicability } => {
                 let names: Vec<_> = members.iter().map(|it| format!("`{}`", it.0)).collect();

@@ -170,11 +170,8 @@ fn read_parsed(
     }
     let ParsedText { root, dropped: _, diagnostics, extensions } = parsed;
     for diagnostic in diagnostics {
-        let severity = if diagnostic.code == Code::UnknownTag {
-            rules.unknown_tag_severity
-        } else {
-            diagnostic.severity
-        };
+        let is_unknown_tag = diagnostic.code == Code::UnknownTag;
+        let severity = if is_unknown_tag { rules.unknown_tag_severity } else { diagnostic.severity };
         context.report(diagnostic.severity(severity));
     }
     if root.is_some() && document.profile == Profile::McpJson {

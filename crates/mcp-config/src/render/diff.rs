@@ -28,12 +28,9 @@ pub fn render_diff(name: &str, before: &str, after: &str, colour: Colour) -> Str
         let range = |start: usize, end: usize| {
             format!("{},{}", if end > start { start + 1 } else { start }, end - start)
         };
-        let header = format!(
-            "@@ -{} +{} @@",
-            range(first.old_range().start, last.old_range().end),
-            range(first.new_range().start, last.new_range().end)
-        );
-        res.push_str(&paint_line(colour, AnsiColor::Cyan, &header));
+        let old_range = range(first.old_range().start, last.old_range().end);
+        let new_range = range(first.new_range().start, last.new_range().end);
+        res.push_str(&paint_line(colour, AnsiColor::Cyan, &format!("@@ -{old_range} +{new_range} @@")));
         for change in hunk.iter().flat_map(|it| diff.iter_changes(it)) {
             let line = |lines: &[&str], index: Option<usize>| {
                 index.and_then(|it| lines.get(it).copied()).unwrap_or_default().replace('\t', "    ")

@@ -18,12 +18,8 @@ pub fn render_github(checked: &[CheckedFile<'_>]) -> String {
                 diagnostics.iter().for_each(|it| res.push_str(&workflow_command(name, &lines, it)));
             }
             CheckOutcome::Unreadable { message, help } => {
-                let message = with_help(message, *help);
-                res.push_str(&format!(
-                    "::error file={},title=ConfigError::{}\n",
-                    escape_property(name),
-                    escape_message(&message)
-                ));
+                let (file, message) = (escape_property(name), escape_message(&with_help(message, *help)));
+                res.push_str(&format!("::error file={file},title=ConfigError::{message}\n"));
             }
         }
     }

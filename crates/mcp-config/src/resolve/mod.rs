@@ -105,7 +105,7 @@ fn resolve_stdio(
             Some(index) => resolver.pointer(&["args", &index.to_string()]),
             None => resolver.pointer(&["server"]),
         };
-        arguments.extend(resolver.resolve_checked_value(value, &pointer, "args", checks::check_argument));
+        arguments.extend(resolver.resolve_checked(value, &pointer, "args", checks::check_argument));
     }
     let mut variables = Vec::new();
     if let Some(value) = env_file {
@@ -117,7 +117,7 @@ fn resolve_stdio(
     for (name, value) in env {
         let pointer = resolver.pointer(&["env", name]);
         let value =
-            resolver.resolve_checked_value(value, &pointer, &format!("env.{name}"), checks::check_env_value);
+            resolver.resolve_checked(value, &pointer, &format!("env.{name}"), checks::check_env_value);
         variables.extend(value.map(|it| (name.clone(), it)));
     }
     variables.extend(config.map(|it| (CONFIG_VARIABLE.to_owned(), it.clone())));
@@ -218,17 +218,13 @@ fn resolve_url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>)
     let mut res = Vec::new();
     for (name, value) in headers {
         let pointer = resolver.pointer(&["headers", name]);
-        let value = resolver.resolve_checked_value(
-            value,
-            &pointer,
-            &format!("headers.{name}"),
-            checks::check_header_value,
-        );
+        let value =
+            resolver.resolve_checked(value, &pointer, &format!("headers.{name}"), checks::check_header_value);
         res.extend(value.map(|it| (name.clone(), it)));
     }
     let session_id = session_id.as_ref().and_then(|it| {
         let pointer = resolver.pointer(&["sessionId"]);
-        resolver.resolve_checked_value(it, &pointer, "sessionId", checks::check_header_value)
+        resolver.resolve_checked(it, &pointer, "sessionId", checks::check_header_value)
     });
     let client_credentials =
         client_credentials.as_ref().and_then(|it| resolver.resolve_client_credentials(it));

@@ -57,7 +57,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Resolves a value and checks the result. `None` if a variable is missing or the check fails, which is reported.
-    pub(super) fn resolve_checked_value(
+    pub(super) fn resolve_checked(
         &mut self,
         value: &ConfigValue,
         pointer: &str,
@@ -160,28 +160,26 @@ impl<'a> Resolver<'a> {
 
     /// The value of a variable: of the environment, or one that the rule defines, such as a folder.
     fn look_up_variable(&self, name: &str) -> Option<String> {
-        let is_editor_rule = match self.reference_rule {
+        let is_editor = match self.reference_rule {
             ReferenceRule::Literal | ReferenceRule::Expand => return (self.context.variable)(name),
             ReferenceRule::ExpandWithFolder => false,
             ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::Opencode => true,
         };
+        let directory = || self.context.directory.to_string_lossy().into_owned();
         match name {
-            template::EXTENSION_PATH if is_editor_rule => {
-                Some(self.context.directory.to_string_lossy().into_owned())
-            }
-            template::PLUGIN_ROOT if is_editor_rule => (self.context.variable)(name)
-                .or_else(|| Some(self.context.directory.to_string_lossy().into_owned())),
+            template::EXTENSION_PATH if is_editor => Some(directory()),
+            template::PLUGIN_ROOT if is_editor => (self.context.variable)(name).or_else(|| Some(directory())),
             template::WORKSPACE_FOLDER | template::WORKSPACE_PATH
-                if is_editor_rule || name == template::WORKSPACE_FOLDER =>
+                if is_editor || name == template::WORKSPACE_FOLDER =>
             {
                 let folder = self.workspace();
                 let folder = folder.to_string_lossy();
                 Some(if folder.is_empty() { ".".to_owned() } else { folder.into_owned() })
             }
-            template::WORKSPACE_FOLDER_NAME if is_editor_rule => {
+            template::WORKSPACE_FOLDER_NAME if is_editor => {
                 self.workspace().file_name().map(|it| it.to_string_lossy().into_owned())
             }
-            template::USER_HOME if is_editor_rule => {
+            template::USER_HOME if is_editor => {
                 ["HOME", "USERPROFILE"].into_iter().find_map(|it| (self.context.variable)(it))
             }
             _ => (self.context.variable)(name),
@@ -233,15 +231,10 @@ impl<'a> Resolver<'a> {
             ReferenceRule::ExpandWithFolder => &[template::WORKSPACE_FOLDER],
             ReferenceRule::Literal | ReferenceRule::Expand => &[],
         };
-        match closest_variable(name, names.iter().map(String::as_str).chain(folders.iter().copied())) {
-            Some(near) => {
-                format!(
-                    "did you mean `{}`? Otherwise set it before the start: `export {name}=…`",
-                    quoted(near)
-                )
-            }
-            None => format!("set it before the start: `export {name}=…`"),
-        }
+        let near = closest_variable(name, names.iter().map(String::as_str).chain(folders.iter().copied()));
+        let question =
+            near.map(|it| format!("did you mean `{}`? Otherwise ", quoted(it))).unwrap_or_default();
+        format!("{question}set it before the start: `export {name}=…`")
     }
 
     /// Reports a missing host variable with Dominds' message (DM-071).

@@ -12,14 +12,10 @@ pub struct ChangedPointers {
 
 /// The pointer in the old tree of an unintended difference.
 pub fn find_difference(old: &Node, new: &Node, changed: &ChangedPointers) -> Option<String> {
-    find_node_difference((old, String::new()), (new, String::new()), changed)
+    compare_nodes((old, String::new()), (new, String::new()), changed)
 }
 
-fn find_node_difference(
-    old: (&Node, String),
-    new: (&Node, String),
-    changed: &ChangedPointers,
-) -> Option<String> {
+fn compare_nodes(old: (&Node, String), new: (&Node, String), changed: &ChangedPointers) -> Option<String> {
     let (old_node, old_at) = old;
     let (new_node, new_at) = new;
     if changed.old.contains(&old_at) && changed.new.contains(&new_at) {
@@ -33,8 +29,7 @@ fn find_node_difference(
                 match (old.next(), new.next()) {
                     (None, None) => return None,
                     (Some(old), Some(new)) if old.key == new.key => {
-                        let res =
-                            find_node_difference((old.value, old.pointer), (new.value, new.pointer), changed);
+                        let res = compare_nodes((old.value, old.pointer), (new.value, new.pointer), changed);
                         if res.is_some() {
                             return res;
                         }

@@ -17,8 +17,11 @@ pub(crate) enum OutputValue {
     Scalar(String),
     Text(String),
     List(Vec<OutputValue>),
-    Map(Vec<(String, OutputValue)>),
+    Map(OutputMembers),
 }
+
+/// Names and values in the order in which they are written.
+pub(crate) type OutputMembers = Vec<(String, OutputValue)>;
 
 /// The maximum width of a list on one line, in characters.
 const MAX_INLINE_CHARS: usize = 80;

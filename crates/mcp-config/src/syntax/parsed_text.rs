@@ -55,7 +55,7 @@ pub struct ExtensionSpans {
 
 impl ParsedText {
     pub(super) fn too_large() -> ParsedText {
-        ParsedText::failed(too_large_diagnostic("the file is larger than 1 MiB", "", 0..0))
+        ParsedText::failed(too_large_diagnostic("the file is larger than 1 MiB".to_owned(), "", 0..0))
     }
 
     /// A text without a tree, because of this mistake.
@@ -94,11 +94,7 @@ pub(super) fn describe_conflict_marker(text: &str, at: usize) -> Option<&'static
 }
 
 /// The diagnostic for a text that exceeds a limit.
-pub(super) fn too_large_diagnostic(
-    message: impl Into<String>,
-    pointer: &str,
-    span: Range<usize>,
-) -> RawDiagnostic {
+pub(super) fn too_large_diagnostic(message: String, pointer: &str, span: Range<usize>) -> RawDiagnostic {
     RawDiagnostic::new(Code::TooLarge, message, pointer, span).help(SPLIT_FILE_HELP)
 }
 

@@ -96,7 +96,7 @@ const ONLY_THE_READER: &[&str] = &[
 
 struct Fixture {
     label: String,
-    /// The pointer in the name of the file, where `-` stands for `/`.
+    /// The pointer in the name of the file, with `-` for `/`.
     pointer: String,
     text: String,
 }

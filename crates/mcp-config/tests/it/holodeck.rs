@@ -153,8 +153,8 @@ fn hd_007_hd_018_keys_unknown_to_0_7_are_errors() {
 fn hd_004_names_are_unique_across_all_kinds_of_tools() {
     let text = "tools:\n  - {name: a, type: function}\n  - {name: b, type: prompt}\n  - {name: a, type: vectorstore}\n";
     let reading = read_text(Profile::HoloDeck, text);
-    insta::assert_snapshot!(diagnostic_lines(&reading), @"error 4:12 /tools/2/name ValidationError: two tools of this agent are \
-        named 'a'");
+    insta::assert_snapshot!(diagnostic_lines(&reading), @"error 4:12 /tools/2/name ValidationError: two tools \
+        of this agent are named 'a'");
     let first = &reading.diagnostics[0].labels[0];
     assert_eq!(&text[first.span.clone()], "a");
     assert!(reading.refused);

@@ -10,7 +10,7 @@ use mcp_host_model::{
     TransportSpec, UrlSpec,
 };
 
-use crate::de::{DeferredField, Field, FieldState, Location, ReadContext};
+use crate::de::{DeferredField, Field, FieldState, Location, NullableField, ReadContext};
 use crate::diagnostic::{Code, quoted};
 use crate::dialect::acp::pairs::{self, PairKind};
 use crate::dialect::acp::rules::{Leniency, ProtocolRules, Requirement};
@@ -41,9 +41,9 @@ pub(super) fn lower_stdio(
     let server = server_label(&name);
     let id = parse_id(&name, context);
     lowering::warn_without_effect("stdio", &[url.given_at(), headers.given_at()], context);
-    report_missing_list("args", &args.state, &args.at, &server, options);
-    report_missing_list("env", &env.state, &env.at, &server, options);
-    let args = pairs::lower_arguments(args, context);
+    report_missing_list("args", &args, &server, options);
+    report_missing_list("env", &env, &server, options);
+    let args = pairs::lower_args(args, context);
     let env = pairs::lower_pairs(env, PairKind::Environment, &server, context);
     let cwd = match cwd.value() {
         Some(text) if !checks::is_absolute(text) => {
@@ -75,7 +75,7 @@ pub(super) fn lower_url(
     let id = parse_id(&name, context);
     let foreign = [command.given_at(), args.given_at(), env.given_at(), cwd.given_at()];
     lowering::warn_without_effect(kind.as_str(), &foreign, context);
-    report_missing_list("headers", &headers.state, &headers.at, &server, options);
+    report_missing_list("headers", &headers, &server, options);
     let headers = pairs::lower_pairs(headers, PairKind::Headers, &server, context);
     let mut spec = UrlSpec::new(lower_url_text(&url, kind, &server, context)?);
     spec.headers = headers;
@@ -172,18 +172,11 @@ fn parse_name(text: &str, at: &Location, context: &ReadContext) -> Option<Server
 
 /// Reports a list that is missing but required. Version 1 requires `args`, `env` and `headers`, even if they are empty;
 /// null is an empty list (ACPX-09).
-fn report_missing_list<T>(
-    key: &str,
-    state: &FieldState<T>,
-    at: &Location,
-    server: &str,
-    options: &SessionContext<'_>,
-) {
-    let absent =
-        matches!(state, FieldState::Absent) && options.rules.list_requirement == Requirement::Required;
-    if absent {
+fn report_missing_list<T>(key: &str, list: &NullableField<T>, server: &str, options: &SessionContext<'_>) {
+    let is_absent = matches!(list.state, FieldState::Absent);
+    if is_absent && options.rules.list_requirement == Requirement::Required {
         let message = format!("{server}: '{key}' is required");
-        let diagnostic = options.context.new_diagnostic(Code::MissingKey, at, message);
+        let diagnostic = options.context.new_diagnostic(Code::MissingKey, &list.at, message);
         let severity = options.leniency.missing_lists.severity();
         options.context.report(diagnostic.severity(severity).help(format!("add `\"{key}\": []`")));
     }

@@ -139,12 +139,8 @@ fn select_transport<'a>(
         } else {
             "add `\"type\": \"http\"`, or another transport"
         };
-        context.error(
-            Code::MissingKey,
-            &at.missing("type", context),
-            "'type' is required in protocol version 2",
-            help,
-        );
+        let at = &at.missing("type", context);
+        context.error(Code::MissingKey, at, "'type' is required in protocol version 2", help);
         return None;
     };
     let at = at.member(member, context);

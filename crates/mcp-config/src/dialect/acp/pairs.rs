@@ -19,10 +19,7 @@ pub(super) enum PairKind {
 }
 
 /// Lowers the arguments of the program.
-pub(super) fn lower_arguments(
-    args: NullableField<Vec<Field<String>>>,
-    context: &ReadContext,
-) -> Vec<ConfigValue> {
+pub(super) fn lower_args(args: NullableField<Vec<Field<String>>>, context: &ReadContext) -> Vec<ConfigValue> {
     let mut res = Vec::new();
     for slot in args.into_value().unwrap_or_default() {
         if let Some(text) = slot.value() {

@@ -83,12 +83,8 @@ fn find_in_request<'a>(
         }
     }
     let Some(member) = root.get("params") else {
-        context.error(
-            Code::MissingKey,
-            &at.missing("params", context),
-            "'params' is required",
-            "add `params`",
-        );
+        let help = "add `params`";
+        context.error(Code::MissingKey, &at.missing("params", context), "'params' is required", help);
         return None;
     };
     let (params_at, node) = (at.member(member, context), &member.value);
@@ -101,12 +97,8 @@ fn find_in_request<'a>(
     }
     if node.get("cwd").is_none() {
         let message = "'cwd' is required";
-        context.error(
-            Code::MissingKey,
-            &params_at.missing("cwd", context),
-            message,
-            "add the folder of the session",
-        );
+        let help = "add the folder of the session";
+        context.error(Code::MissingKey, &params_at.missing("cwd", context), message, help);
     }
     if session_id == Requirement::Required {
         check_session_id(node, &params_at, context);

@@ -11,7 +11,7 @@ use crate::dialect::write::common;
 use crate::dialect::write::entry_writer::EntryWriter;
 use crate::dialect::write::report::{Reason, WriteReport};
 use crate::dialect::write::values::{self, rewrite_text, value_text};
-use crate::syntax::output::OutputValue;
+use crate::syntax::output::{OutputMembers, OutputValue};
 use crate::syntax::template::ReferenceRule;
 
 /// ACP expands no variables.
@@ -34,7 +34,7 @@ pub(crate) fn write_server(
         TransportKind::Sse if is_first => entry.add_text("type", "sse"),
         TransportKind::Sse | TransportKind::WebSocket | _ => {
             let why = format!("{} has no {} transport", entry.report.title(), kind.as_str());
-            return entry.report.add_server_omitted("transport", why);
+            return entry.report.omit_server("transport", why);
         }
     }
     entry.add_text("name", id.as_str());
@@ -64,7 +64,7 @@ pub(crate) fn write_server(
             common::write_config(config.as_ref(), None, entry.report);
             let text = entry.required_text("url", &spec.url)?;
             if checks::parse_url(&text, UrlRule::Http).is_err() {
-                return entry.report.add_server_omitted("url", "it is not an http or https URL");
+                return entry.report.omit_server("url", "it is not an http or https URL");
             }
             entry.add_text("url", text);
             // A list may contain a name twice; all values are sent.
@@ -109,14 +109,14 @@ fn resolve_program(command: &str, origin: Dialect, report: &mut WriteReport<'_>)
     let why = format!("{} requires the absolute path of a program", report.title());
     let found = (report.find_program)(&command).filter(|it| checks::is_absolute(it));
     if found.is_none() {
-        return report.add_server_omitted("command", why + ", and it was not found");
+        return report.omit_server("command", why + ", and it was not found");
     }
     report.add_replaced("command", why, "wrote the path on this machine");
     found
 }
 
 /// Names and values as a list of pairs.
-fn pairs(entries: Vec<(String, OutputValue)>) -> OutputValue {
+fn pairs(entries: OutputMembers) -> OutputValue {
     let pair = |(name, value)| {
         OutputValue::Map(vec![("name".to_owned(), OutputValue::Text(name)), ("value".to_owned(), value)])
     };

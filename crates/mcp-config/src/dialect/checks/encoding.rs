@@ -6,21 +6,18 @@ use crate::diagnostic::{CheckError, Code};
 
 /// Checks an encoding: it is a WHATWG label of an encoding whose line feed is one byte.
 pub(crate) fn check_encoding(label: &str) -> Result<(), CheckError> {
-    let Some(found) = Encoding::for_label(label.as_bytes()) else {
-        return Err(CheckError::new(
-            Code::UnknownEncoding,
+    let (message, help) = match Encoding::for_label(label.as_bytes()) {
+        None => (
             "'encoding' names no known encoding",
             "write a label of the WHATWG encoding standard, such as utf-8, latin1, shift_jis, gbk",
-        ));
-    };
-    if [UTF_16BE, UTF_16LE, REPLACEMENT].contains(&found) {
-        return Err(CheckError::new(
-            Code::UnknownEncoding,
+        ),
+        Some(found) if [UTF_16BE, UTF_16LE, REPLACEMENT].contains(&found) => (
             "'encoding' names an encoding that cannot be used on a pipe",
             "remove it; nearly every server uses utf-8",
-        ));
-    }
-    Ok(())
+        ),
+        Some(_) => return Ok(()),
+    };
+    Err(CheckError::new(Code::UnknownEncoding, message, help))
 }
 
 #[cfg(test)]

@@ -15,23 +15,18 @@ pub(crate) enum UrlRule {
 
 /// The error for a scheme that the rule does not accept.
 pub(super) fn scheme_error(rule: UrlRule) -> CheckError {
-    match rule {
-        UrlRule::HttpsOrLoopback => CheckError::new(
-            Code::UrlScheme,
+    let (message, help) = match rule {
+        UrlRule::HttpsOrLoopback => (
             "'url' must use https:// (or http:// for localhost)",
             "write an https:// URL; http:// is only for localhost, 127.0.0.0/8 and [::1]",
         ),
-        UrlRule::WebSocket => CheckError::new(
-            Code::UrlScheme,
+        UrlRule::WebSocket => (
             "'url' must use wss:// (or ws://) for websocket transport",
             "write a wss:// URL, or choose another transport",
         ),
-        UrlRule::Http => CheckError::new(
-            Code::UrlScheme,
-            "'url' must be a valid http(s) URL",
-            "write an http:// or https:// URL",
-        ),
-    }
+        UrlRule::Http => ("'url' must be a valid http(s) URL", "write an http:// or https:// URL"),
+    };
+    CheckError::new(Code::UrlScheme, message, help)
 }
 
 /// The error for a text that is not a URL.

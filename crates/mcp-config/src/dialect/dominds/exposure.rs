@@ -60,8 +60,7 @@ fn lower_list(
     let Some(ListExposure { whitelist, blacklist, transform }) = lists else {
         return new_rules(ExposureFilter::default(), inherited.to_vec(), naming);
     };
-    let filter =
-        ExposureFilter { whitelist: lower_patterns(whitelist), blacklist: lower_patterns(blacklist) };
+    let filter = ExposureFilter { whitelist: read_patterns(whitelist), blacklist: read_patterns(blacklist) };
     new_rules(filter, lower_transforms(transform, context).unwrap_or_else(|| inherited.to_vec()), naming)
 }
 
@@ -73,10 +72,8 @@ fn lower_resources(
 ) -> (ExposureRules, Option<RawJson>) {
     let ResourceExposure { whitelist, blacklist, transform, mime_types, max_bytes, skills } = resources;
     if max_bytes.value().is_some_and(|it| *it <= 0) {
-        let message = format!(
-            "Invalid mcp.yaml: {} must be a positive integer",
-            dominds_path(&max_bytes.at.pointer(context))
-        );
+        let path = dominds_path(&max_bytes.at.pointer(context));
+        let message = format!("Invalid mcp.yaml: {path} must be a positive integer");
         context.error(Code::OutOfRange, &max_bytes.at, message, "write bytes, such as 64000");
     }
     let skills = skills.into_value().map(|it| {
@@ -85,25 +82,24 @@ fn lower_resources(
         lower_transforms(transform, context);
         json!({
             "enabled": enabled.into_value().unwrap_or(false),
-            "whitelist": lower_patterns(whitelist),
-            "blacklist": lower_patterns(blacklist),
+            "whitelist": read_patterns(whitelist),
+            "blacklist": read_patterns(blacklist),
         })
     });
     let is_set = mime_types.is_given() || max_bytes.is_given() || skills.is_some();
     let settings = json!({
-        "mimeTypes": lower_patterns(mime_types),
+        "mimeTypes": read_patterns(mime_types),
         "maxBytes": max_bytes.into_value(),
         "skills": skills,
     });
-    let filter =
-        ExposureFilter { whitelist: lower_patterns(whitelist), blacklist: lower_patterns(blacklist) };
+    let filter = ExposureFilter { whitelist: read_patterns(whitelist), blacklist: read_patterns(blacklist) };
     let transforms = lower_transforms(transform, context).unwrap_or_else(|| inherited.to_vec());
     let settings = is_set.then(|| RawJson::from_value(&settings).ok()).flatten();
     (new_rules(filter, transforms, NamePolicy::Slug), settings)
 }
 
-/// Lowers the patterns of a list. Blank ones are dropped; the others are not trimmed (DM-016).
-fn lower_patterns(list: OptionalField<Vec<Field<String>>>) -> Vec<String> {
+/// The patterns of a list. Blank ones are dropped; the others are not trimmed (DM-016).
+fn read_patterns(list: OptionalField<Vec<Field<String>>>) -> Vec<String> {
     let all = list.into_value().unwrap_or_default().into_iter().filter_map(Field::into_value);
     all.filter(|it| !it.trim().is_empty()).collect()
 }
@@ -124,12 +120,8 @@ fn lower_transforms(
                     "Invalid mcp.yaml: {} has both 'prefix' and 'suffix'",
                     dominds_path(&at.pointer(context))
                 );
-                context.error(
-                    Code::InvalidTransform,
-                    &at,
-                    message,
-                    "write two entries, in the order they apply",
-                );
+                let help = "write two entries, in the order they apply";
+                context.error(Code::InvalidTransform, &at, message, help);
             }
             (false, false) => {
                 let path = dominds_path(&at.pointer(context));

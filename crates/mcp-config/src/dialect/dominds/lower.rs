@@ -50,12 +50,8 @@ pub(super) fn lower(
             found: "nothing",
         };
         let message = error.message(context.rules.wording, &transport.at.pointer(context));
-        context.error(
-            Code::MissingKey,
-            &transport.at,
-            message,
-            "add `transport: stdio` or `transport: streamable_http`",
-        );
+        let help = "add `transport: stdio` or `transport: streamable_http`";
+        context.error(Code::MissingKey, &transport.at, message, help);
     }
     let lowered = exposure::lower(ExposureFields { tools, prompts, resources, transform }, context);
     let transport_spec = match transport.value() {
@@ -63,11 +59,8 @@ pub(super) fn lower(
             let foreign = [url.given_at(), headers.given_at(), session_id.given_at()];
             lowering::warn_without_effect("stdio", &foreign, context);
             let has_args = args.value().is_some_and(|it| !it.is_empty());
-            let args = args
-                .into_value()
-                .unwrap_or_default()
-                .into_iter()
-                .filter_map(|it| lower_argument(it, context));
+            let args =
+                args.into_value().unwrap_or_default().into_iter().filter_map(|it| lower_arg(it, context));
             let args: Vec<_> = args.collect();
             let env_at = env.at;
             let env = lowering::lower_environment(env.into_value(), &env_at, context, |it, at| {
@@ -152,7 +145,7 @@ fn report_missing(code: Code, slot: &OptionalField<String>, help: &str, context:
 }
 
 /// Lowers an argument of the program.
-fn lower_argument(slot: Field<String>, context: &ReadContext) -> Option<ConfigValue> {
+fn lower_arg(slot: Field<String>, context: &ReadContext) -> Option<ConfigValue> {
     let text = slot.value()?;
     context.report_check(&slot.at, checks::check_argument(text));
     check_argument_line(text, &slot.at, context);

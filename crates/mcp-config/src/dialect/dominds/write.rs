@@ -11,7 +11,7 @@ use crate::dialect::write::entry_writer::EntryWriter;
 use crate::dialect::write::report::WriteReport;
 use crate::dialect::write::values::dominds_value;
 use crate::dialect::write::{common, values};
-use crate::syntax::output::OutputValue;
+use crate::syntax::output::{OutputMembers, OutputValue};
 use crate::syntax::template::ReferenceRule;
 
 /// Returns a server's name and its entry. `None` if Dominds cannot express the server, which is reported.
@@ -42,7 +42,7 @@ pub(crate) fn write_server(
         }
         TransportSpec::Sse(_) | TransportSpec::WebSocket(_) => {
             let why = format!("{} has no {} transport", entry.report.title(), transport.kind().as_str());
-            return entry.report.add_server_omitted("transport", why);
+            return entry.report.omit_server("transport", why);
         }
     }
     if *sharing != Sharing::PerOwner {
@@ -66,7 +66,7 @@ fn write_http(spec: &UrlSpec, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
     common::report_sse_fallback(spec.sse_fallback, entry.report);
     let text = entry.required_text("url", &spec.url)?;
     if checks::parse_url(&text, UrlRule::Http).is_err() {
-        return entry.report.add_server_omitted("url", "it is not an http or https URL");
+        return entry.report.omit_server("url", "it is not an http or https URL");
     }
     entry.add_text("transport", "streamable_http");
     entry.add_text("url", text);
@@ -85,11 +85,8 @@ fn hide_unlisted(discovery: Discovery, exposure: &Exposure, report: &mut WriteRe
         let is_unfiltered = rules.filter == ExposureFilter::default();
         if !listed && is_unfiltered {
             let why = format!("{} cannot express that something is not listed", report.title());
-            report.add_replaced(
-                format!("discovery.{list}"),
-                why,
-                format!("hid them all with a blacklist of {list}"),
-            );
+            let done = format!("hid them all with a blacklist of {list}");
+            report.add_replaced(format!("discovery.{list}"), why, done);
         } else if !listed {
             report.add_unsupported(format!("discovery.{list}"), "that something is not listed");
         }
@@ -99,11 +96,7 @@ fn hide_unlisted(discovery: Discovery, exposure: &Exposure, report: &mut WriteRe
 }
 
 /// The members `tools`, `prompts`, `resources` and `transform` of a server.
-fn exposure_members(
-    exposure: &Exposure,
-    hidden: [bool; 3],
-    settings: Option<&RawJson>,
-) -> Vec<(String, OutputValue)> {
+fn exposure_members(exposure: &Exposure, hidden: [bool; 3], settings: Option<&RawJson>) -> OutputMembers {
     let lists = common::exposure_lists(exposure);
     // The transforms of the resources, which skills also use, become those of the server. A list's own transforms
     // replace them, even if empty.
@@ -156,7 +149,7 @@ fn transform_list(transforms: &[NameTransform]) -> OutputValue {
 }
 
 /// The settings of `resources` that the reader keeps in the metadata.
-fn resource_settings(json: &RawJson) -> Vec<(String, OutputValue)> {
+fn resource_settings(json: &RawJson) -> OutputMembers {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Settings {

@@ -52,12 +52,8 @@ pub(super) fn read(
         (None, Some(key)) => Some(ClientKey::PrivateKey(key)),
         (Some(_), Some(_)) => {
             let message = "`auth` has both `clientSecret` and `privateKey`";
-            context.error(
-                Code::Exclusive,
-                &at,
-                message,
-                "remove the one that the client is not registered with",
-            );
+            let help = "remove the one that the client is not registered with";
+            context.error(Code::Exclusive, &at, message, help);
             None
         }
         (None, None) => {
@@ -103,12 +99,8 @@ fn read_scopes(auth: &Node, at: &Location, context: &ReadContext) -> Vec<String>
         .items()
         .and_then(|items| items.iter().map(|item| item.text().map(str::to_owned)).collect());
     items.unwrap_or_else(|| {
-        context.error(
-            Code::WrongType,
-            &at,
-            "`scopes` must be a list of texts",
-            "write [\"read\", \"write\"]",
-        );
+        let help = "write [\"read\", \"write\"]";
+        context.error(Code::WrongType, &at, "`scopes` must be a list of texts", help);
         Vec::new()
     })
 }

@@ -68,7 +68,7 @@ impl StdioFields {
         };
         all_args.extend(args.into_value().unwrap_or_default());
         let has_args = is_list || !all_args.is_empty();
-        let args = fields::lower_arguments(all_args, values);
+        let args = fields::lower_args(all_args, values);
         let mut env = fields::lower_environment(environments, values);
         let program = check_program(program?, &program_at, has_args, values)?;
         fields::add_required_variables(required_variables, &mut env, context);

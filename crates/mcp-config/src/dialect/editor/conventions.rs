@@ -12,7 +12,7 @@ pub(crate) struct Program {
     /// The top-level key of the servers.
     pub(crate) key: &'static str,
     /// Other top-level keys of the servers in files of the same name, which another program or version reads. An empty
-    /// key stands for servers without a key above them.
+    /// key means servers without a key above them.
     pub(crate) other_keys: &'static [&'static str],
     /// The syntax of variables.
     pub(crate) variables: VariableSyntax,

@@ -92,7 +92,7 @@ impl EntryFields {
                 ],
                 required_variables: reader.read_one(EntryField::RequiredVariables),
                 env_file: reader.read_one(EntryField::EnvFile),
-                cwd: reader.read_one(EntryField::WorkingDirectory),
+                cwd: reader.read_one(EntryField::Directory),
             },
             urls: reader.read_slots(EntryField::Url).map(|(key, slot)| EntryUrl { key, slot }).collect(),
             headers: choose_given(headers, context),

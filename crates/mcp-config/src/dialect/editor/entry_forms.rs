@@ -6,7 +6,7 @@ use crate::dialect::editor::conventions::{EntryForm, Program, UrlTransport};
 use crate::dialect::editor::keys::{self, EntryField, EntryKey};
 use crate::dialect::write::common;
 use crate::dialect::write::report::WriteReport;
-use crate::syntax::output::OutputValue;
+use crate::syntax::output::{OutputMembers, OutputValue};
 use crate::syntax::template::{ReferenceRule, split_references};
 
 /// The rules of an [`EntryForm`] beyond the table of keys.
@@ -103,16 +103,14 @@ impl Program {
     }
 }
 
-type Members = Vec<(String, OutputValue)>;
-
 /// Rewrites the keys of an entry of the common form. `None` if the program does not support the transport, which is
 /// reported.
 fn rewrite_entry(
     program: &Program,
     name: &str,
-    mut members: Members,
+    mut members: OutputMembers,
     report: &mut WriteReport<'_>,
-) -> Option<Members> {
+) -> Option<OutputMembers> {
     let form = program.entry_form;
     let Some(FormRules { moved_keys: _, stdio_type, http_type, sse_type, unsupported_reason }) =
         form_rules(form)
@@ -133,7 +131,7 @@ fn rewrite_entry(
         Some(_) | None => Some(*http_type),
     };
     let Some(word) = word else {
-        return report.add_server_omitted("transport", format!("{} {unsupported_reason}", program.name));
+        return report.omit_server("transport", format!("{} {unsupported_reason}", program.name));
     };
     if !word.is_empty() {
         res.push(("type".to_owned(), OutputValue::text(word)));
@@ -167,7 +165,7 @@ fn rewrite_entry(
 }
 
 /// Declares Streamable HTTP for a program that would connect to a bare `url` over server-sent events.
-fn declare_http(default: UrlTransport, members: &mut Members) {
+fn declare_http(default: UrlTransport, members: &mut OutputMembers) {
     let kind = members.iter().position(|it| it.0 == "type");
     let http = OutputValue::text(TransportKind::Http.as_str());
     let is_http = kind.is_none_or(|it| members[it].1 == http);
@@ -185,7 +183,7 @@ fn declare_http(default: UrlTransport, members: &mut Members) {
 }
 
 /// Moves variables of the form `NAME: ${NAME}` from `env` to a list of names under `key` of `out`.
-fn move_variables(key: &str, env: &mut Members, out: &mut Members) {
+fn move_variables(key: &str, env: &mut OutputMembers, out: &mut OutputMembers) {
     let is_passed_through =
         |(name, value): &mut (String, OutputValue)| *value == OutputValue::text(format!("${{{name}}}"));
     let names = env.extract_if(.., is_passed_through).map(|it| OutputValue::Text(it.0)).collect();
@@ -201,7 +199,7 @@ fn value_parts(value: &OutputValue) -> Vec<TemplatePart> {
 }
 
 /// Moves variables to the keys that Codex has for their names, because it replaces no references.
-fn rewrite_for_codex(members: Members) -> Members {
+fn rewrite_for_codex(members: OutputMembers) -> OutputMembers {
     let (mut res, mut variables) = (Vec::new(), Vec::new());
     for (key, mut value) in members {
         match (&*key, &mut value) {
@@ -235,9 +233,9 @@ fn rewrite_for_codex(members: Members) -> Members {
 
 /// Adds the keys that Goose requires. It takes the variables of `env_keys` from its own store or the environment, and
 /// replaces them in headers.
-fn rewrite_for_goose(name: &str, members: Members) -> Members {
+fn rewrite_for_goose(name: &str, members: OutputMembers) -> OutputMembers {
     let is_stdio = members.iter().any(|it| it.0 == "cmd");
-    let mut res: Members = vec![("enabled".to_owned(), OutputValue::scalar(true))];
+    let mut res: OutputMembers = vec![("enabled".to_owned(), OutputValue::scalar(true))];
     let (mut rest, mut variables) = (Vec::new(), Vec::new());
     for (key, mut value) in members {
         match (&*key, &mut value) {

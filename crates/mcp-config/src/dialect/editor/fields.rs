@@ -146,7 +146,7 @@ fn is_shell_variable(text: &str) -> bool {
 }
 
 /// Lowers the arguments of a program.
-pub(super) fn lower_arguments(list: Vec<Field<String>>, values: &ValueReader<'_>) -> Vec<ConfigValue> {
+pub(super) fn lower_args(list: Vec<Field<String>>, values: &ValueReader<'_>) -> Vec<ConfigValue> {
     let values = values.without_shell_syntax();
     let value = |it: Field<String>| {
         let at = it.at;
@@ -300,9 +300,8 @@ pub(super) fn add_required_variables(
 ) {
     for slot in names.into_value().unwrap_or_default() {
         let at = slot.at;
-        let value =
-            slot.into_value().and_then(|name| Some((lower_variable_name(&name, "", &at, context)?, name)));
-        if let Some((value, name)) = value
+        if let Some(name) = slot.into_value()
+            && let Some(value) = lower_env_name(&name, "", &at, context)
             && !env.iter().any(|it| it.0 == name)
         {
             env.push((name, value));
@@ -318,7 +317,7 @@ pub(super) fn lower_header_variables(
 ) -> Vec<(String, ConfigValue)> {
     let mut res = Vec::new();
     if let Some(name) = bearer.value()
-        && let Some(value) = lower_variable_name(name, "Bearer ", &bearer.at, context)
+        && let Some(value) = lower_env_name(name, "Bearer ", &bearer.at, context)
     {
         res.push(("Authorization".to_owned(), value));
     }
@@ -327,19 +326,14 @@ pub(super) fn lower_header_variables(
         if !context.report_check(&at.at_key(), checks::check_header_name(&header)) {
             continue;
         }
-        let value = slot.into_value().and_then(|name| lower_variable_name(&name, "", &at, context));
+        let value = slot.into_value().and_then(|name| lower_env_name(&name, "", &at, context));
         res.extend(value.map(|it| (header, it)));
     }
     res
 }
 
 /// The value of the environment variable `name`, after a prefix. Reports an invalid name.
-fn lower_variable_name(
-    name: &str,
-    prefix: &str,
-    at: &Location,
-    context: &ReadContext,
-) -> Option<ConfigValue> {
+fn lower_env_name(name: &str, prefix: &str, at: &Location, context: &ReadContext) -> Option<ConfigValue> {
     let is_name = context.report_check(at, checks::check_env_name(name));
     is_name.then(|| template::parse_value(format!("{prefix}${{{name}}}"), ReferenceRule::Editor))
 }
@@ -385,23 +379,15 @@ fn lower_timeout(slot: &NullableField<f64>, context: &ReadContext) -> Option<Dur
     lower_duration(slot, MILLISECONDS_PER_SECOND, context)
 }
 
-/// Lowers a number in a unit of which a second has `units_per_second`; reports one that is not positive.
-fn lower_duration(
-    slot: &NullableField<f64>,
-    units_per_second: f64,
-    context: &ReadContext,
-) -> Option<Duration> {
+/// Lowers a number in a unit of which a second has `per_second`; reports one that is not positive.
+fn lower_duration(slot: &NullableField<f64>, per_second: f64, context: &ReadContext) -> Option<Duration> {
     let value = *slot.value()?;
-    let res = checks::duration_from_secs(value / units_per_second);
+    let res = checks::duration_from_secs(value / per_second);
     if res.is_none() {
         let key = crate::syntax::last_key(&slot.at.pointer(context));
         let message = format!("'{key}' must be a finite number greater than zero");
-        let help = if units_per_second > 1.0 {
-            "write milliseconds, such as 30000"
-        } else {
-            "write seconds, such as 30"
-        };
-        context.error(Code::OutOfRange, &slot.at, message, help);
+        let unit = if per_second > 1.0 { "milliseconds, such as 30000" } else { "seconds, such as 30" };
+        context.error(Code::OutOfRange, &slot.at, message, format!("write {unit}"));
     }
     res
 }

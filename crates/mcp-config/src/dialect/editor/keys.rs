@@ -36,7 +36,8 @@ pub(super) enum EntryField {
     /// Names of variables that the server needs.
     RequiredVariables,
     EnvFile,
-    WorkingDirectory,
+    /// The working directory.
+    Directory,
     Url,
     Headers,
     /// Names of variables that hold headers.
@@ -192,12 +193,7 @@ pub(super) const KEYS: &[EntryKey] = &[
     key("envs", F::Environment, GOOSE, "The same as `env`."),
     key("env_keys", F::RequiredVariables, GOOSE, "Variables of the environment that the server needs."),
     key("envFile", F::EnvFile, COMMON, "A `.env` file; `env` takes precedence."),
-    key(
-        "cwd",
-        F::WorkingDirectory,
-        &[Common, Codex, Continue],
-        "Its working directory, relative to the workspace.",
-    ),
+    key("cwd", F::Directory, &[Common, Codex, Continue], "Its working directory, relative to the workspace."),
     key("url", F::Url, ALL_BUT_GOOSE, "The URL of the server."),
     key("serverUrl", F::Url, COMMON, "The same as `url`."),
     key("httpUrl", F::Url, COMMON, "The same as `url`, over Streamable HTTP."),
@@ -285,9 +281,9 @@ pub(super) const KEYS: &[EntryKey] = &[
 /// case and without `_` and `-`.
 const SYNONYMS: &[(&str, EntryField)] = &[
     // Warp, Visual Studio and others.
-    ("workingdirectory", F::WorkingDirectory),
-    ("workingdir", F::WorkingDirectory),
-    ("workdir", F::WorkingDirectory),
+    ("workingdirectory", F::Directory),
+    ("workingdir", F::Directory),
+    ("workdir", F::Directory),
     ("protocol", F::Transport),
     ("servertype", F::Transport),
     // Goose and Cherry Studio.

@@ -119,11 +119,8 @@ pub(super) fn lower(
             } else {
                 all_headers = fields::lower_headers(entry.headers, &values);
             }
-            all_headers.extend(fields::lower_header_variables(
-                entry.header_variables,
-                &entry.token_variable,
-                context,
-            ));
+            let (names, token) = (entry.header_variables, &entry.token_variable);
+            all_headers.extend(fields::lower_header_variables(names, token, context));
             let client_credentials = match kind {
                 TransportKind::Http | TransportKind::Sse => client_credentials::read(node, at, &values),
                 TransportKind::Stdio | TransportKind::WebSocket | _ => None,
@@ -204,7 +201,7 @@ fn report_nested_fields(entry: &Node, at: &Location, context: &ReadContext) -> b
     let is_of_transport = |key: &EntryKey| {
         let field = key.field;
         matches!(field, EntryField::Url | EntryField::Headers | EntryField::Command | EntryField::Arguments)
-            || matches!(field, EntryField::Environment | EntryField::WorkingDirectory)
+            || matches!(field, EntryField::Environment | EntryField::Directory)
     };
     let mut res = false;
     for member in transport.value.members().unwrap_or_default() {

@@ -92,12 +92,8 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
             _ => {
                 let key = crate::syntax::last_key(&at.pointer(context));
                 let message = format!("'{key}' must be a mapping of servers, not {}", node.kind());
-                context.error(
-                    Code::WrongType,
-                    at,
-                    message,
-                    "write `{\"some-name\": {\"command\": \"some-program\"}}`",
-                );
+                let help = "write `{\"some-name\": {\"command\": \"some-program\"}}`";
+                context.error(Code::WrongType, at, message, help);
             }
         }
     }
@@ -192,7 +188,7 @@ fn read_server(name: Option<&str>, node: &Node, at: &Location, file: &lower::Fil
         context.remove_diagnostics(at);
         res.disabled = true;
         if is_listed {
-            file.lists.report_disabled(&res.name, program, at, context);
+            file.lists.note_disabled(&res.name, program, at, context);
         } else {
             report_ignored_keys(&disabled_by, program, context);
         }

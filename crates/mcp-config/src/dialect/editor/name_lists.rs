@@ -55,13 +55,7 @@ impl<'a> NameLists<'a> {
     }
 
     /// Reports that the lists disable the server at a location.
-    pub(super) fn report_disabled(
-        &self,
-        name: &str,
-        program: &Program,
-        at: &Location,
-        context: &ReadContext,
-    ) {
+    pub(super) fn note_disabled(&self, name: &str, program: &Program, at: &Location, context: &ReadContext) {
         let (why, help) = if self.excludes(name) {
             ("is in the list `mcp.excluded`", "remove it from the list; `mcp-host enable` does that")
         } else {

@@ -84,7 +84,7 @@ fn value_schema(field: EntryField, generator: &mut SchemaGenerator) -> Schema {
         EntryField::Name
         | EntryField::Description
         | EntryField::EnvFile
-        | EntryField::WorkingDirectory
+        | EntryField::Directory
         | EntryField::Url
         | EntryField::TokenVariable => NullableField::<String>::json_schema(generator),
         EntryField::Transport => NullableField::<TransportField>::json_schema(generator),

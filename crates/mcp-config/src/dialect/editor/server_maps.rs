@@ -129,12 +129,8 @@ fn report_no_servers(root: &Node, at: &Location, context: &ReadContext) {
     let program = Program::of_file(&context.file);
     if program.is_some_and(|it| it.file_purpose == FilePurpose::Settings) || SETTINGS_FILES.contains(&name) {
         let message = "these settings have no MCP servers";
-        context.warning(
-            Code::NoServers,
-            at,
-            message,
-            "servers belong under `mcpServers`, or this program's own key",
-        );
+        let help = "servers belong under `mcpServers`, or this program's own key";
+        context.warning(Code::NoServers, at, message, help);
         return;
     }
     let members = root.members().unwrap_or_default();

@@ -14,7 +14,7 @@ use crate::dialect::write::common;
 use crate::dialect::write::entry_writer::EntryWriter;
 use crate::dialect::write::report::WriteReport;
 use crate::profile::rules::UrlPolicy;
-use crate::syntax::output::OutputValue;
+use crate::syntax::output::{OutputMembers, OutputValue};
 use crate::syntax::template::{ReferenceRule, has_reference};
 
 /// Entries are written with `${NAME}`; [`super::references`] rewrites them for a program.
@@ -51,7 +51,7 @@ pub(crate) fn write_server(
             if !has_reference(&text, RULE)
                 && checks::parse_url(&text, url_rule(kind, UrlPolicy::Any)).is_err()
             {
-                return entry.report.add_server_omitted("url", "it is not a valid URL for its transport");
+                return entry.report.omit_server("url", "it is not a valid URL for its transport");
             }
             // Without `type`, editors try Streamable HTTP and then server-sent events.
             if kind != TransportKind::Http || spec.sse_fallback == SseFallback::Never {
@@ -67,7 +67,7 @@ pub(crate) fn write_server(
     entry.add_model_text("description", "description", server.description.as_ref());
     let EntryWriter { members: mut res, report, .. } = entry;
     write_limits(&mut res, limits);
-    write_tool_filter(&mut res, exposure, report);
+    write_tools(&mut res, exposure, report);
     common::report_discovery(server.discovery, report);
     common::report_naming(exposure, [NamePolicy::Qualify { class: NameClass::Strict }; 3], report);
     common::write_sharing(server.sharing, Sharing::Auto, origin, &mut res, report);
@@ -83,7 +83,7 @@ pub(crate) fn write_server(
 }
 
 /// Adds limits that differ from the defaults, under keys with a fixed unit.
-fn write_limits(members: &mut Vec<(String, OutputValue)>, limits: &Limits) {
+fn write_limits(members: &mut OutputMembers, limits: &Limits) {
     let defaults = Limits::default();
     let timeouts = [
         ("requestTimeout", limits.request, defaults.request, 1000.0),
@@ -98,11 +98,7 @@ fn write_limits(members: &mut Vec<(String, OutputValue)>, limits: &Limits) {
 }
 
 /// Writes the filter of tools. A whitelist together with a blacklist cannot be expressed.
-fn write_tool_filter(
-    members: &mut Vec<(String, OutputValue)>,
-    exposure: &Exposure,
-    report: &mut WriteReport<'_>,
-) {
+fn write_tools(members: &mut OutputMembers, exposure: &Exposure, report: &mut WriteReport<'_>) {
     for (list, rules) in common::exposure_lists(exposure) {
         let ExposureRules {
             filter: ExposureFilter { whitelist, blacklist },

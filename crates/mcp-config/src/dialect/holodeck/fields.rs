@@ -25,12 +25,8 @@ pub(super) fn report_missing_keys(given: &[(&'static str, bool)], at: &Location,
             context.error(Code::MissingKey, &at, message, help);
         } else if context.rules.recommended_keys.contains(key) && !context.has_error(&at) {
             let message = format!("'{key}' is missing");
-            context.warning(
-                Code::MissingKey,
-                &at,
-                message,
-                "describe what the server is for; models read it",
-            );
+            let help = "describe what the server is for; models read it";
+            context.warning(Code::MissingKey, &at, message, help);
         }
     }
 }
@@ -72,12 +68,8 @@ pub(super) fn merge_env_file_keys(
     }
     let res = if file.is_given() { file } else { alias };
     if res.value().is_some_and(|it| it.trim().is_empty()) {
-        context.error(
-            Code::EmptyValue,
-            &res.at,
-            "'envFile' must not be empty",
-            "name a file, or remove the key",
-        );
+        let help = "name a file, or remove the key";
+        context.error(Code::EmptyValue, &res.at, "'envFile' must not be empty", help);
     }
     res
 }
@@ -88,12 +80,8 @@ pub(super) fn lower_request_timeout(slot: &OptionalField<i64>, context: &ReadCon
     let default = Limits::default().request;
     let Some(value) = slot.value() else { return default };
     let Some(duration) = checks::duration_from_secs(*value as f64) else {
-        context.error(
-            Code::OutOfRange,
-            &slot.at,
-            "request_timeout must be positive",
-            "write seconds, such as 60",
-        );
+        let help = "write seconds, such as 60";
+        context.error(Code::OutOfRange, &slot.at, "request_timeout must be positive", help);
         return default;
     };
     lowering::warn_if_milliseconds(*value as f64, &slot.at, context);
@@ -101,10 +89,7 @@ pub(super) fn lower_request_timeout(slot: &OptionalField<i64>, context: &ReadCon
 }
 
 /// Lowers the arguments of the program (HD-015).
-pub(super) fn lower_arguments(
-    args: NullableField<Vec<Field<String>>>,
-    context: &ReadContext,
-) -> Vec<ConfigValue> {
+pub(super) fn lower_args(args: NullableField<Vec<Field<String>>>, context: &ReadContext) -> Vec<ConfigValue> {
     let mut res = Vec::new();
     for slot in args.into_value().unwrap_or_default() {
         if let Some(text) = slot.value() {

@@ -92,7 +92,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
     });
     limits.sse_read =
         lowering::lower_seconds(&sse_read_timeout, context).unwrap_or(Limits::default().sse_read);
-    let args = fields::lower_arguments(args, context);
+    let args = fields::lower_args(args, context);
     let env = fields::lower_environment(env, context);
     let headers = lowering::lower_headers(headers.into_value(), context, |text: String, at| {
         fields::check_literal(&text, at, checks::check_header_value, context);

@@ -110,7 +110,7 @@ pub(crate) fn write_server(
 /// The name of an item. Replaces characters that the profile does not allow, and reports this.
 fn write_name(id: &str, rules: &ProfileRules, report: &mut WriteReport<'_>) -> Option<String> {
     if has_holodeck_reference(id) || id.contains("${") {
-        return report.add_server_omitted("id", "a name must not contain `${`");
+        return report.omit_server("id", "a name must not contain `${`");
     }
     match rules.name_rule {
         NameRule::Any => Some(id.to_owned()),
@@ -133,7 +133,7 @@ fn write_stdio(spec: &StdioSpec, rules: &ProfileRules, entry: &mut EntryWriter<'
         && !commands.contains(&command.as_str())
     {
         let why = format!("only {} are allowed there", commands.join(", "));
-        return entry.report.add_server_omitted("command", why);
+        return entry.report.omit_server("command", why);
     }
     entry.add_text("command", command);
     let args = entry.argument_list(&spec.args)?;
@@ -160,7 +160,7 @@ fn write_url(
     let text = entry.required_text("url", &spec.url)?;
     if !has_holodeck_reference(&text) && checks::parse_url(&text, url_rule(kind, rules.url_policy)).is_err() {
         let why = "only https is allowed there, and http for this machine";
-        return entry.report.add_server_omitted("url", why);
+        return entry.report.omit_server("url", why);
     }
     entry.add_text("url", text);
     match kind {
@@ -227,10 +227,7 @@ fn whole_seconds(duration: Duration, report: &mut WriteReport<'_>) -> OutputValu
         return OutputValue::scalar(duration.as_secs());
     }
     let rounded = duration.as_secs() + 1;
-    report.add_replaced(
-        "limits.request",
-        "only whole seconds are supported there",
-        format!("wrote {rounded}"),
-    );
+    let done = format!("wrote {rounded}");
+    report.add_replaced("limits.request", "only whole seconds are supported there", done);
     OutputValue::scalar(rounded)
 }

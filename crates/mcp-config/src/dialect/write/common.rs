@@ -11,19 +11,15 @@ use mcp_host_model::{
 use crate::diagnostic::quoted;
 use crate::dialect::lowering::{CONFIG_VARIABLE, EXTRA_METADATA, SSE_CONNECT_TIMEOUT};
 use crate::dialect::write::report::WriteReport;
-use crate::syntax::output::OutputValue;
+use crate::syntax::output::{OutputMembers, OutputValue};
 
 /// Reports an inherited environment that differs from that of the dialect.
-pub(crate) fn report_inherit(
-    wanted: EnvInheritance,
-    of_dialect: EnvInheritance,
-    report: &mut WriteReport<'_>,
-) {
-    if wanted == of_dialect {
+pub(crate) fn report_inherit(wanted: EnvInheritance, default: EnvInheritance, report: &mut WriteReport<'_>) {
+    if wanted == default {
         return;
     }
     let why = format!("{} has its own rule for the environment of a program", report.title());
-    let fallback = match of_dialect {
+    let fallback = match default {
         EnvInheritance::None => "it inherits nothing",
         EnvInheritance::Safe => "it inherits only safe variables",
         EnvInheritance::All => "it inherits everything",
@@ -35,13 +31,13 @@ pub(crate) fn report_inherit(
 /// dialect.
 pub(crate) fn write_sharing(
     wanted: Sharing,
-    of_dialect: Sharing,
+    default: Sharing,
     origin: &SpecOrigin,
-    members: &mut Vec<(String, OutputValue)>,
+    members: &mut OutputMembers,
     report: &mut WriteReport<'_>,
 ) {
     let word = match origin.stated_sharing {
-        None => return report_sharing(wanted, of_dialect, report),
+        None => return report_sharing(wanted, default, report),
         Some(Sharing::Auto) => "auto",
         Some(Sharing::Shared) => "shared",
         Some(Sharing::PerOwner) => "per-client",
@@ -50,12 +46,12 @@ pub(crate) fn write_sharing(
 }
 
 /// Reports a sharing of instances that differs from that of the dialect.
-pub(crate) fn report_sharing(wanted: Sharing, of_dialect: Sharing, report: &mut WriteReport<'_>) {
-    if (wanted == Sharing::PerOwner) == (of_dialect == Sharing::PerOwner) {
+pub(crate) fn report_sharing(wanted: Sharing, default: Sharing, report: &mut WriteReport<'_>) {
+    if (wanted == Sharing::PerOwner) == (default == Sharing::PerOwner) {
         return;
     }
     let why = format!("{} has its own rule for sharing a server", report.title());
-    let fallback = match of_dialect {
+    let fallback = match default {
         Sharing::Auto | Sharing::Shared => "all sessions share one instance",
         Sharing::PerOwner => "each session has an instance of its own",
     };
@@ -149,11 +145,11 @@ pub(crate) fn report_exposure(exposure: &Exposure, naming: Option<NamePolicy>, r
 }
 
 /// Reports name policies that differ from those of the dialect for tools, prompts and resources.
-pub(crate) fn report_naming(exposure: &Exposure, of_dialect: [NamePolicy; 3], report: &mut WriteReport<'_>) {
-    if exposure_lists(exposure).map(|it| it.1.naming) == of_dialect {
+pub(crate) fn report_naming(exposure: &Exposure, default: [NamePolicy; 3], report: &mut WriteReport<'_>) {
+    if exposure_lists(exposure).map(|it| it.1.naming) == default {
         return;
     }
-    let fallback = match of_dialect[0] {
+    let fallback = match default[0] {
         NamePolicy::Reject => "names are unchanged; invalid names are left out",
         NamePolicy::Normalise { class: _ } => "invalid characters of names become `-`",
         NamePolicy::Qualify { class: _ } => "names begin with the server's name",
@@ -193,7 +189,7 @@ pub(crate) const INPUTS_FIELD: &str = "metadata.inputs";
 /// other is omitted.
 pub(crate) fn write_config(
     config: Option<&Passthrough>,
-    env: Option<&mut Vec<(String, OutputValue)>>,
+    env: Option<&mut OutputMembers>,
     report: &mut WriteReport<'_>,
 ) {
     let why = format!("{} cannot express configuration for the server itself", report.title());
@@ -202,25 +198,22 @@ pub(crate) fn write_config(
         (Some(Passthrough::Literal(json)), Some(env)) => {
             env.retain(|it| it.0 != CONFIG_VARIABLE);
             env.push((CONFIG_VARIABLE.to_owned(), OutputValue::text(json.as_str())));
-            report.add_replaced(
-                "config",
-                why,
-                format!("wrote the variable {CONFIG_VARIABLE}, which passes it to the program"),
-            );
+            let done = format!("wrote the variable {CONFIG_VARIABLE}, which passes it to the program");
+            report.add_replaced("config", why, done);
         }
         (Some(Passthrough::Literal(_) | Passthrough::Template(_)), _) => report.add_omitted("config", why),
     }
 }
 
 /// Adds a member unless its list or map is empty.
-pub(crate) fn push_non_empty(members: &mut Vec<(String, OutputValue)>, key: &str, value: OutputValue) {
+pub(crate) fn push_non_empty(members: &mut OutputMembers, key: &str, value: OutputValue) {
     if !value.is_empty_collection() {
         members.push((key.to_owned(), value));
     }
 }
 
 /// Adds the unknown members that the reader of the same dialect kept.
-pub(crate) fn push_extra(members: &mut Vec<(String, OutputValue)>, metadata: &BTreeMap<String, RawJson>) {
+pub(crate) fn push_extra(members: &mut OutputMembers, metadata: &BTreeMap<String, RawJson>) {
     if let Some(OutputValue::Map(extra)) = metadata.get(EXTRA_METADATA).and_then(OutputValue::from_json) {
         for member in extra {
             if !members.iter().any(|it| it.0 == member.0) {

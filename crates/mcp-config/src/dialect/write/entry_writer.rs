@@ -5,12 +5,12 @@ use mcp_host_model::{ConfigValue, Dialect, ServerSpec};
 use crate::dialect::write::common;
 use crate::dialect::write::report::WriteReport;
 use crate::dialect::write::values::{self, rewrite_text, value_text};
-use crate::syntax::output::OutputValue;
+use crate::syntax::output::{OutputMembers, OutputValue};
 use crate::syntax::template::ReferenceRule;
 
 /// Collects the members of one server's entry.
 pub(crate) struct EntryWriter<'e, 'r> {
-    pub(crate) members: Vec<(String, OutputValue)>,
+    pub(crate) members: OutputMembers,
     pub(crate) report: &'e mut WriteReport<'r>,
     /// The dialect in which the server was read.
     origin: Dialect,
@@ -75,11 +75,7 @@ impl<'e, 'r> EntryWriter<'e, 'r> {
     }
 
     /// Names and values as the members of a map, as [`values::writable_map`].
-    pub(crate) fn value_map(
-        &mut self,
-        field: &str,
-        entries: &[(String, ConfigValue)],
-    ) -> Vec<(String, OutputValue)> {
+    pub(crate) fn value_map(&mut self, field: &str, entries: &[(String, ConfigValue)]) -> OutputMembers {
         let rule = self.rule;
         values::writable_map(field, entries, self.report, |it| value_text(it, rule).map(OutputValue::Text))
     }

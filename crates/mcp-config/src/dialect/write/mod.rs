@@ -16,7 +16,7 @@ use crate::dialect::editor::references::InputDeclarations;
 use crate::dialect::write::report::{FieldFallback, ProgramLookup, WriteReport, WrittenFile};
 use crate::dialect::{acp, dominds, editor, holodeck};
 use crate::profile::rules::ProfileRules;
-use crate::syntax::output::OutputValue;
+use crate::syntax::output::{OutputMembers, OutputValue};
 
 /// Writes servers in the given order.
 ///
@@ -54,12 +54,8 @@ fn write_file(
     let mut names = HashSet::new();
     let mut entries = Vec::new();
     for server in servers {
-        let mut report = WriteReport {
-            profile,
-            find_program,
-            server: server.id.to_string(),
-            unsupported: &mut unsupported,
-        };
+        let id = server.id.to_string();
+        let mut report = WriteReport { profile, find_program, server: id, unsupported: &mut unsupported };
         let reports_before = report.unsupported.len();
         let Some((name, mut entry)) = write_server_entry(server, &mut report) else {
             // For an omitted server, only the reason is reported.
@@ -110,9 +106,8 @@ pub(crate) fn write_server_entry(
 }
 
 /// Writes the entries as the text of a file.
-fn write_file_text(profile: Profile, entries: Vec<(String, OutputValue)>) -> String {
-    let list =
-        |entries: Vec<(String, OutputValue)>| OutputValue::List(entries.into_iter().map(|it| it.1).collect());
+fn write_file_text(profile: Profile, entries: OutputMembers) -> String {
+    let list = |entries: OutputMembers| OutputValue::List(entries.into_iter().map(|it| it.1).collect());
     let file = |members: Vec<(&str, OutputValue)>| {
         OutputValue::Map(members.into_iter().map(|it| (it.0.to_owned(), it.1)).collect())
     };

@@ -83,13 +83,8 @@ impl WriteReport<'_> {
         title(self.profile)
     }
 
-    pub(crate) fn add(
-        &mut self,
-        field: impl Into<String>,
-        reason: impl Into<String>,
-        fallback: FieldFallback,
-    ) {
-        self.unsupported.push(UnsupportedField::new(&self.server, field, reason, fallback));
+    pub(crate) fn add(&mut self, field: impl Into<String>, why: impl Into<String>, fallback: FieldFallback) {
+        self.unsupported.push(UnsupportedField::new(&self.server, field, why, fallback));
     }
 
     /// Reports a field that is not written.
@@ -124,7 +119,7 @@ impl WriteReport<'_> {
     /// The text of a field without which the server would behave differently. If it cannot be written, the server is
     /// not.
     pub(crate) fn required_text(&mut self, field: &str, text: Result<String, Reason>) -> Option<String> {
-        text.map_or_else(|why| self.add_server_omitted(field, why), Some)
+        text.map_or_else(|why| self.omit_server(field, why), Some)
     }
 
     /// Reports that something else was written: `done` says what.
@@ -138,11 +133,7 @@ impl WriteReport<'_> {
     }
 
     /// Reports a server that is not written. Returns `None`, which is the result of the callers.
-    pub(crate) fn add_server_omitted<T>(
-        &mut self,
-        field: impl Into<String>,
-        why: impl Into<String>,
-    ) -> Option<T> {
+    pub(crate) fn omit_server<T>(&mut self, field: impl Into<String>, why: impl Into<String>) -> Option<T> {
         self.add(field, why, FieldFallback::ServerOmitted);
         None
     }

@@ -5,7 +5,7 @@ use mcp_host_model::{ConfigValue, Dialect, Profile, TemplatePart};
 use crate::diagnostic::quoted;
 use crate::dialect::write::report::{Reason, WriteReport};
 use crate::profile::rules::ProfileRules;
-use crate::syntax::output::OutputValue;
+use crate::syntax::output::{OutputMembers, OutputValue};
 use crate::syntax::template::{
     ReferenceRule, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, has_reference, parse_value,
     split_references,
@@ -112,7 +112,7 @@ pub(crate) fn writable_list(
     entries: &[(String, ConfigValue)],
     report: &mut WriteReport<'_>,
     write: impl Fn(&ConfigValue) -> Result<OutputValue, Reason>,
-) -> Vec<(String, OutputValue)> {
+) -> OutputMembers {
     let mut res = Vec::new();
     for (name, value) in entries {
         match write(value) {
@@ -129,16 +129,14 @@ pub(crate) fn writable_map(
     entries: &[(String, ConfigValue)],
     report: &mut WriteReport<'_>,
     write: impl Fn(&ConfigValue) -> Result<OutputValue, Reason>,
-) -> Vec<(String, OutputValue)> {
-    let mut res: Vec<(String, OutputValue)> = Vec::new();
+) -> OutputMembers {
+    let mut res: OutputMembers = Vec::new();
     for (name, value) in writable_list(field, entries, report, write) {
         match res.iter_mut().find(|it| it.0 == name) {
             Some(first) => {
                 first.1 = value;
-                report.add_omitted(
-                    format!("{field}.{}", quoted(&name)),
-                    "the name appears twice; the last value counts",
-                );
+                let why = "the name appears twice; the last value counts";
+                report.add_omitted(format!("{field}.{}", quoted(&name)), why);
             }
             None => res.push((name, value)),
         }

@@ -154,12 +154,8 @@ impl BrokenJson<'_> {
         let message = format!("`{sign}` does not close `{}`", open.sign);
         let help = format!("write `{}`, or close the inner bracket first", open.closing());
         let diagnostic = self.diagnostic_at(close..close + 1, &message, &help);
-        Some(
-            diagnostic.label(
-                self.span_in_file(open.at..open.at + 1),
-                format!("the `{}` is opened here", open.sign),
-            ),
-        )
+        let label = format!("the `{}` is opened here", open.sign);
+        Some(diagnostic.label(self.span_in_file(open.at..open.at + 1), label))
     }
 
     /// The message and the help of an error without a special cause.

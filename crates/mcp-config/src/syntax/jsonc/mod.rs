@@ -312,11 +312,8 @@ impl<'a> JsonReader<'a> {
 
     /// The reason to stop at an exceeded limit.
     fn exceeded_limit(&self, message: String, span: Range<usize>) -> StopReason {
-        StopReason::Limit(Box::new(too_large_diagnostic(
-            message,
-            &self.pointer(),
-            span.start..span.start + 1,
-        )))
+        let diagnostic = too_large_diagnostic(message, &self.pointer(), span.start..span.start + 1);
+        StopReason::Limit(Box::new(diagnostic))
     }
 
     /// The bytes of the current token in the text.
