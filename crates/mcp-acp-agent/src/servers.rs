@@ -213,12 +213,12 @@ fn resolve_over_acp(
 ) -> Result<(ResolvedServer, String), HostError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct OverAcpEntry {
+    struct AcpEntry {
         server_id: String,
     }
     let (Passthrough::Literal(json) | Passthrough::Template(json)) = entry;
     let invalid = |detail: String| HostError::of_server(ErrorKind::McpConfig, name, detail);
-    let OverAcpEntry { server_id } =
+    let AcpEntry { server_id } =
         json.read().map_err(|_| invalid("'serverId' must be a string".to_owned()))?;
     let id = ServerId::parse(name).map_err(|error| invalid(error.to_string()))?;
     let mut stdio = StdioSpec::new("MCP over ACP");

@@ -221,11 +221,7 @@ impl StdioClient {
     }
 
     /// Handles a line. Fails if the client has disconnected.
-    async fn handle_line(
-        self: &Arc<StdioClient>,
-        line: Bytes,
-        tasks: &mut JoinSet<()>,
-    ) -> Result<(), SendError> {
+    async fn handle_line(self: &Arc<Self>, line: Bytes, tasks: &mut JoinSet<()>) -> Result<(), SendError> {
         let has_batches =
             self.session().is_some_and(|session| session.version == ProtocolVersion::V2025_03_26);
         let messages =
@@ -259,7 +255,7 @@ impl StdioClient {
     /// Handles a request: `initialize` at once, and any other in a task of its own. Fails if the client has
     /// disconnected.
     async fn handle_request(
-        self: &Arc<StdioClient>,
+        self: &Arc<Self>,
         request: ClientRequest,
         tasks: &mut JoinSet<()>,
     ) -> Result<(), SendError> {
@@ -337,11 +333,7 @@ impl StdioClient {
     }
 
     /// Handles `initialize`: starts the session, and a task that sends its notifications.
-    fn initialize(
-        self: &Arc<StdioClient>,
-        request: &ClientRequest,
-        tasks: &mut JoinSet<()>,
-    ) -> HandlerResult {
+    fn initialize(&self, request: &ClientRequest, tasks: &mut JoinSet<()>) -> HandlerResult {
         if self.session().is_some() {
             return Err(RpcError::new(code::INVALID_REQUEST, "this session is already initialized"));
         }

@@ -247,9 +247,8 @@ impl Login for PageLogin {
             states.insert(recorder.server.clone(), pending);
         });
         let expired = || format!("no login within {} s", recorder.timeout.as_secs_f64());
-        tokio::time::timeout(recorder.timeout, redirect.authorize(page))
-            .await
-            .unwrap_or_else(|_| Err(expired()))
+        let authorized = tokio::time::timeout(recorder.timeout, redirect.authorize(page)).await;
+        authorized.unwrap_or_else(|_| Err(expired()))
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use mcp_host_acp::{AcpTransport, ServerStartError};
 use mcp_host_model::RpcError;
-use mcp_host_runtime::{HostSnapshot, ServerState};
+use mcp_host_runtime::{HostSnapshot, ServerState, ServerStatus};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use tokio::sync::watch;
@@ -177,7 +177,7 @@ impl StatusBoard {
             *tools.entry(tool.server.as_str()).or_default() += 1;
         }
         let servers = snapshot.iter().flat_map(|snapshot| &snapshot.servers);
-        let states: HashMap<&str, &mcp_host_runtime::ServerStatus> =
+        let states: HashMap<&str, &ServerStatus> =
             servers.map(|status| (status.id.as_str(), status)).collect();
         let status = |server: &ServerDescription| SessionServerStatus {
             name: server.name.clone(),
@@ -190,11 +190,7 @@ impl StatusBoard {
     }
 
     /// Returns the state of a server. A server without a status is connecting: the snapshot is older than the request.
-    fn state(
-        &self,
-        server: &ServerDescription,
-        status: Option<&mcp_host_runtime::ServerStatus>,
-    ) -> ConnectionState {
+    fn state(&self, server: &ServerDescription, status: Option<&ServerStatus>) -> ConnectionState {
         match self.phase() {
             SessionPhase::NotStarted => return ConnectionState::NotStarted,
             SessionPhase::Idle => return ConnectionState::Idle,

@@ -104,11 +104,8 @@ impl AppState {
     /// connections, and those of one client at most a quarter.
     pub(crate) fn acquire_stream_permit(&self, principal: &Principal) -> Option<ClientPermit> {
         let total = (self.bounds().connections / 2).max(1);
-        ClientPermit::acquire(
-            &self.stream_permits,
-            principal,
-            PermitLimit { per_client: (total / 2).max(1), total },
-        )
+        let limit = PermitLimit { per_client: (total / 2).max(1), total };
+        ClientPermit::acquire(&self.stream_permits, principal, limit)
     }
 
     pub(crate) fn bounds(&self) -> &Bounds {

@@ -145,7 +145,7 @@ fn read_skill_member<'a>(
     name: &str,
     cursor: &mut JsonCursor<'a>,
     found: &mut Vec<UriString<'a>>,
-) -> Result<(), serde_json::Error> {
+) -> serde_json::Result<()> {
     match name {
         "uri" => read_uri(cursor, found),
         "resources" => read_blocks(cursor, found),
@@ -170,7 +170,7 @@ fn read_member<'a>(
     name: &str,
     cursor: &mut JsonCursor<'a>,
     found: &mut Vec<UriString<'a>>,
-) -> Result<(), serde_json::Error> {
+) -> serde_json::Result<()> {
     match name {
         "content" | "contents" => read_blocks(cursor, found),
         "messages" if cursor.peek_byte() == Some(b'[') => cursor.read_array(|cursor| {
@@ -194,10 +194,7 @@ fn read_member<'a>(
 }
 
 /// Reads a content block, or a list of them.
-fn read_blocks<'a>(
-    cursor: &mut JsonCursor<'a>,
-    found: &mut Vec<UriString<'a>>,
-) -> Result<(), serde_json::Error> {
+fn read_blocks<'a>(cursor: &mut JsonCursor<'a>, found: &mut Vec<UriString<'a>>) -> serde_json::Result<()> {
     match cursor.peek_byte() {
         Some(b'[') => cursor.read_array(|cursor| read_block(cursor, found)),
         _ => read_block(cursor, found),
@@ -205,10 +202,7 @@ fn read_blocks<'a>(
 }
 
 /// Reads a content block: a link has a URI, and an embedded resource contains an object that has one.
-fn read_block<'a>(
-    cursor: &mut JsonCursor<'a>,
-    found: &mut Vec<UriString<'a>>,
-) -> Result<(), serde_json::Error> {
+fn read_block<'a>(cursor: &mut JsonCursor<'a>, found: &mut Vec<UriString<'a>>) -> serde_json::Result<()> {
     read_members(cursor, |name, cursor| match name {
         "uri" => read_uri(cursor, found),
         "resource" => read_members(cursor, |name, cursor| match name {
@@ -222,8 +216,8 @@ fn read_block<'a>(
 /// Reads the members of an object. Skips any other value.
 fn read_members<'a>(
     cursor: &mut JsonCursor<'a>,
-    mut member: impl FnMut(&str, &mut JsonCursor<'a>) -> Result<(), serde_json::Error>,
-) -> Result<(), serde_json::Error> {
+    mut member: impl FnMut(&str, &mut JsonCursor<'a>) -> serde_json::Result<()>,
+) -> serde_json::Result<()> {
     match cursor.peek_byte() {
         Some(b'{') => cursor.read_object(|name, cursor| member(&name, cursor)).map(drop),
         _ => cursor.skip_value().map(drop),
@@ -231,10 +225,7 @@ fn read_members<'a>(
 }
 
 /// Reads a URI. Skips a value that is not a string.
-fn read_uri<'a>(
-    cursor: &mut JsonCursor<'a>,
-    found: &mut Vec<UriString<'a>>,
-) -> Result<(), serde_json::Error> {
+fn read_uri<'a>(cursor: &mut JsonCursor<'a>, found: &mut Vec<UriString<'a>>) -> serde_json::Result<()> {
     let value = cursor.skip_value()?;
     found.extend(value.to_text().map(|text| UriString { json: value.as_str(), text }));
     Ok(())

@@ -121,11 +121,8 @@ pub(super) fn protocol_error(server: &ServerId, what: &str) -> RpcError {
 }
 
 /// Checks that the client supports these requests for input, and returns their number.
-pub(super) fn check_input_requests(
-    supported: SupportedRequests,
-    requests: &RawJson,
-) -> Result<usize, String> {
-    let requests = requests.members().ok_or("requests input without an object")?;
+pub(super) fn check_input_requests(supported: SupportedRequests, object: &RawJson) -> Result<usize, String> {
+    let requests = object.members().ok_or("requests input without an object")?;
     if requests.len() > MAX_INPUT_REQUESTS {
         return Err(format!("requests more than {MAX_INPUT_REQUESTS} inputs at once"));
     }

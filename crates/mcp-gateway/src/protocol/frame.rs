@@ -139,7 +139,7 @@ struct FrameMembers<'a> {
 }
 
 impl<'a> FrameMembers<'a> {
-    fn read(text: &'a ByteString) -> Result<FrameMembers<'a>, serde_json::Error> {
+    fn read(text: &'a ByteString) -> serde_json::Result<FrameMembers<'a>> {
         let mut members = FrameMembers::default();
         let mut cursor = JsonCursor::new(text);
         cursor.read_object(|name, cursor| {

@@ -58,16 +58,13 @@ pub fn replace_values(object: &RawJson, replacement: impl Fn(&str, &str) -> Opti
     replace_slices(object, replaced)
 }
 
-/// Replaces parts of a value. `replaced` has slices of its text in their order, each one JSON value, and the new JSON
-/// text of each.
-pub(crate) fn replace_slices<'a>(
-    whole: &RawJson,
-    replaced: impl Iterator<Item = (&'a str, String)>,
-) -> RawJson {
+/// Replaces parts of a value. `parts` has slices of its text in their order, each one JSON value, and the new JSON text
+/// of each.
+pub(crate) fn replace_slices<'a>(whole: &RawJson, parts: impl Iterator<Item = (&'a str, String)>) -> RawJson {
     let text = whole.as_str();
     let mut result = String::new();
     let mut copied = 0;
-    for (old, new) in replaced {
+    for (old, new) in parts {
         let start = old.as_ptr() as usize - text.as_ptr() as usize;
         result.reserve(if copied == 0 { text.len() + 80 } else { 0 });
         result.push_str(&text[copied..start]);

@@ -97,7 +97,7 @@ impl RequestMeta {
     pub(crate) fn read_at<'a>(
         cursor: &mut JsonCursor<'a>,
         text: &ByteString,
-    ) -> Result<(JsonSlice<'a>, RequestMeta), serde_json::Error> {
+    ) -> serde_json::Result<(JsonSlice<'a>, RequestMeta)> {
         let start = cursor.clone();
         let mut members = MetaMembers::default();
         let object = cursor.read_object(|name, cursor| {

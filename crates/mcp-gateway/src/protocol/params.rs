@@ -36,7 +36,7 @@ impl MessageParams {
     pub(crate) fn read_at(
         cursor: &mut JsonCursor<'_>,
         text: &ByteString,
-    ) -> Result<Result<MessageParams, RpcError>, serde_json::Error> {
+    ) -> serde_json::Result<Result<MessageParams, RpcError>> {
         let invalid = |message: &str| Ok(Err(RpcError::new(code::INVALID_PARAMS, message)));
         if cursor.peek_byte() != Some(b'{') {
             return match cursor.skip_value()?.as_str() {

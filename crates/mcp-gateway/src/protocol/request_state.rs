@@ -28,10 +28,8 @@ pub(crate) struct StateBinding<'a> {
 impl StateSealer {
     /// A sealer with a random key.
     pub(crate) fn new() -> StateSealer {
-        StateSealer(blake3::derive_key(
-            "mcp-gateway 2026 requestState of servers",
-            new_secret_id().as_bytes(),
-        ))
+        let secret = new_secret_id();
+        StateSealer(blake3::derive_key("mcp-gateway 2026 requestState of servers", secret.as_bytes()))
     }
 
     /// Seals a server's state for a client.

@@ -24,7 +24,7 @@ use crate::http::request::header_names::{MCP_PROTOCOL_VERSION, MCP_SESSION_ID, f
 use crate::http::request::headers::{self, AcceptedFormat};
 use crate::http::request::request_body::{self, BodyError};
 use crate::limits::bounds::Bounds;
-use crate::limits::byte_budget::BudgetExceeded;
+use crate::limits::byte_budget::{Account, BudgetExceeded};
 use crate::methods::context::RequestContext;
 use crate::methods::initialize;
 use crate::metrics::counters::CountedRequest;
@@ -50,7 +50,7 @@ pub(crate) async fn handle_post(
         .admit(&client.principal)
         .map_err(|ConnectionsExceeded| too_many_connections(app.bounds().connections))?;
     let session_id = only_value(&head.headers, &MCP_SESSION_ID).map_err(|error| bad_request(&error))?;
-    let body = read_body(app, &client, body).await?;
+    let body = read_body(app, &client.account, body).await?;
     match session_id {
         Some(id) => handle_in_session(app, head, &client, id, body).await,
         None => handle_without_session(app, connection.id, head, client, body).await,
@@ -58,14 +58,10 @@ pub(crate) async fn handle_post(
 }
 
 /// Reads the body within the limits on size, time and memory. An error is the response that refuses the request.
-async fn read_body(
-    app: &AppState,
-    client: &AuthorizedClient<'_>,
-    body: IncomingBody,
-) -> Result<Bytes, Response> {
+async fn read_body(app: &AppState, account: &Account, body: IncomingBody) -> Result<Bytes, Response> {
     let Bounds { message_bytes, receive_timeout, .. } = *app.bounds();
     let budget = &app.gateway.budget;
-    let read = request_body::read(body, message_bytes, (budget, &client.account));
+    let read = request_body::read(body, message_bytes, (budget, account));
     let (status, error) = match timeout(receive_timeout, read).await {
         Ok(Ok(body)) => return Ok(body),
         Ok(Err(BodyError::TooLarge)) => {
