@@ -51,7 +51,7 @@ impl CatalogList {
     }
 }
 
-/// What a listed definition stands for: a server and a name in the catalog.
+/// What a listed definition is for: a server and a name in the catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CatalogTarget {
     pub(crate) server: ServerId,
