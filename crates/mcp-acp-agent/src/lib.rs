@@ -28,7 +28,7 @@
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// An open type states the reason for it.
+// A type that is exhaustive states the reason for it.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod error;

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// The kind of an error. A rendered error is `<kind>: <message>`. The printed names are those of HoloDeck's contract
-/// (HD-060 to HD-065, HD-090, HD-092), and two of our own.
+/// The kind of an error. A rendered error is `<kind>: <message>`. The printed names are those of the configuration
+/// contract of HoloDeck, a program for agents (HD-060 to HD-065, HD-090, HD-092).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

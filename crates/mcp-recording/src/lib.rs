@@ -51,7 +51,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
-// An open type states the reason for it.
+// A type that is exhaustive states the reason for it.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod canonical;

@@ -1,6 +1,6 @@
 //! A proxy that starts a server, passes bytes between it and a client unchanged, and records them.
 //!
-//! The server is a child in this process's group, so it receives the signals that the client sends to this process. Its
+//! The server is a child in this process's group, so it receives the signals that are sent to the group. Its
 //! standard error is ours.
 
 use std::ffi::OsString;

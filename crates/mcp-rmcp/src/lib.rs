@@ -8,7 +8,7 @@
 //!
 #![doc = concat!("```no_run\n", include_str!("../examples/websocket_client.rs"), "```")]
 #![forbid(unsafe_code)]
-// An open type states the reason for it.
+// A type that is exhaustive states the reason for it.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 mod convert;

@@ -42,14 +42,14 @@ pub(crate) struct Node<'a> {
     pub value: &'a Value,
 }
 
-/// What the members of a value are.
+/// What a value in a schema document is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MemberKind {
-    /// Schemas, by name.
-    ByName,
-    /// The keywords of a schema.
-    ByKeyword,
-    /// Values without schemas.
+enum ValueKind {
+    /// A map of schemas, such as the value of `properties`.
+    SchemaMap,
+    /// A schema.
+    Schema,
+    /// Plain data, which contains no schema.
     Data,
 }
 
@@ -70,20 +70,20 @@ impl<'a> Document<'a> {
             parents: HashMap::new(),
             embedded: HashSet::new(),
         };
-        res.index(root, MemberKind::ByKeyword);
+        res.index(root, ValueKind::Schema);
         Ok(res)
     }
 
     /// Indexes a value and all its parts.
-    fn index(&mut self, value: &'a Value, kind: MemberKind) {
+    fn index(&mut self, value: &'a Value, kind: ValueKind) {
         match value {
             Value::Object(members) => {
-                if kind == MemberKind::ByKeyword {
+                if kind == ValueKind::Schema {
                     self.index_names(value);
                 }
                 for (key, member) in members {
                     self.parents.insert(address(member), (address(value), PointerStep::Key(key)));
-                    self.index(member, kind.of_member(key));
+                    self.index(member, kind.kind_of_member(key));
                 }
             }
             Value::Array(items) => {
@@ -96,7 +96,8 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Indexes the anchors and the `$id` of a schema.
+    /// Records a schema's `$anchor` and `$id`. An `$id` of the form `#name` is an anchor (up to draft 7); any other one
+    /// marks an embedded schema, unless it is that of the root.
     fn index_names(&mut self, schema: &'a Value) {
         let text = |key: &str| schema.get(key).and_then(Value::as_str);
         let id = text("$id").or_else(|| (self.draft == Draft::Draft4).then(|| text("id")).flatten());
@@ -112,7 +113,8 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The steps from a value up to the root, each with the address that it leads to.
+    /// The value and its ancestors without the root, innermost first: the address of each, and the step to it from its
+    /// parent.
     fn steps_to_root(&self, address: usize) -> impl Iterator<Item = (usize, PointerStep<'a>)> {
         let first = self.parents.get(&address).map(|it| (address, *it));
         let next = |it: &(usize, (usize, PointerStep<'a>))| {
@@ -219,17 +221,17 @@ impl<'a> Node<'a> {
     }
 }
 
-impl MemberKind {
-    /// What the members of the member `key` are.
-    fn of_member(self, key: &str) -> Self {
+impl ValueKind {
+    /// The kind of the value under `key` in a value of this kind.
+    fn kind_of_member(self, key: &str) -> Self {
         match (self, key) {
-            (Self::ByKeyword, "enum" | "const" | "default" | "examples") | (Self::Data, _) => Self::Data,
+            (Self::Schema, "enum" | "const" | "default" | "examples") | (Self::Data, _) => Self::Data,
             (
-                Self::ByKeyword,
+                Self::Schema,
                 "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
                 | "dependencies",
-            ) => Self::ByName,
-            (Self::ByKeyword | Self::ByName, _) => Self::ByKeyword,
+            ) => Self::SchemaMap,
+            (Self::Schema | Self::SchemaMap, _) => Self::Schema,
         }
     }
 }
@@ -239,9 +241,8 @@ fn address(value: &Value) -> usize {
     std::ptr::from_ref(value) as usize
 }
 
-/// Compiles a schema. `None` if it refers to other documents.
+/// Compiles a schema. `None` if it is invalid or refers to other documents.
 pub(crate) fn build_validator(document: &Document<'_>) -> Option<jsonschema::Validator> {
-    // The validator is built from the same text; the crate has no network access.
     jsonschema::options()
         .with_draft(document.draft)
         .should_validate_formats(true)

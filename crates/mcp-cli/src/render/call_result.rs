@@ -16,12 +16,12 @@ pub(crate) fn result_text(result: &CallResult) -> String {
     if let Some(structured) = &result.metadata.structured_content
         && !result.content.iter().any(|block| repeats_structured(block, structured))
     {
-        text.push_str(&with_line_feed(&json::indented(structured.as_str())));
+        text.push_str(&sanitized_block(&json::indented(structured.as_str())));
     }
     text
 }
 
-/// The result of a tool as the result of a call that was not timed.
+/// The result of a finished task as the result of a call, without the name of the tool and without a duration.
 pub(crate) fn tool_call_result(server: &ServerId, result: ToolResult) -> CallResult {
     let ToolResult { content, structured, is_error, .. } = result;
     let mut metadata = CallMetadata::new("");
@@ -39,7 +39,7 @@ pub(crate) fn tool_call_result(server: &ServerId, result: ToolResult) -> CallRes
 /// One content block: its text, or a line about it.
 pub(crate) fn content_text(content: &Content) -> String {
     match content {
-        Content::Text(text) => with_line_feed(text),
+        Content::Text(text) => sanitized_block(text),
         Content::Image { data, mime_type } => note("image", &[mime_type, &size_text(decoded_length(data))]),
         Content::Audio { data, mime_type } => note("audio", &[mime_type, &size_text(decoded_length(data))]),
         Content::Binary { data, mime_type, uri, text } => {
@@ -49,7 +49,7 @@ pub(crate) fn content_text(content: &Content) -> String {
             } else {
                 let size = size_text(decoded_length(data));
                 let note = note("resource", &about.chain([size.as_str()]).collect::<Vec<_>>());
-                note + &text.as_deref().map(with_line_feed).unwrap_or_default()
+                note + &text.as_deref().map(sanitized_block).unwrap_or_default()
             }
         }
         other => note("content of unknown type", &[&size_text(other.len())]),
@@ -60,7 +60,7 @@ pub(crate) fn content_text(content: &Content) -> String {
 pub(crate) fn resource_text(content: &ResourceContent) -> String {
     let ResourceContent { uri, mime_type, body, .. } = content;
     match body {
-        ResourceBody::Text(text) => with_line_feed(text),
+        ResourceBody::Text(text) => sanitized_block(text),
         ResourceBody::Blob(data) => {
             let size = size_text(decoded_length(data));
             let about = mime_type.iter().chain([uri, &size]).map(String::as_str);
@@ -71,7 +71,7 @@ pub(crate) fn resource_text(content: &ResourceContent) -> String {
 }
 
 /// The sanitized text, ending with a line feed unless it is empty.
-pub(crate) fn with_line_feed(text: &str) -> String {
+pub(crate) fn sanitized_block(text: &str) -> String {
     let mut res = sanitize::block(text);
     if !res.is_empty() && !res.ends_with('\n') {
         res.push('\n');

@@ -1,8 +1,8 @@
 //! Diagnostics: mistakes, warnings and notes about a configuration file.
 //!
 //! Readers report a [`RawDiagnostic`]; a [`Diagnostic`] also has the line, the column, the server and the fix. Neither
-//! contains a value of the file, except those that the contracts quote (an unknown command, a key, a name). These are
-//! escaped and shortened.
+//! contains a value of the file, except those that messages of the rules quote (an unknown command, a key, a name; see
+//! `docs/rules.md`). These are escaped and shortened.
 
 mod code;
 mod explain;

@@ -10,7 +10,8 @@ pub struct Limits {
     pub request: Duration,
     /// The idle timeout of a request, which each progress notification restarts. `None`: only `request` applies.
     pub idle: Option<Duration>,
-    /// The timeout of a connection attempt: TCP, TLS, and the first bytes of a response.
+    /// The timeout of a connection attempt: TCP and TLS, for server-sent events also the `endpoint` event, for
+    /// WebSocket the upgrade.
     pub connect: Duration,
     /// The timeout of a start, from the process or connection to the lists. By default longer than an `npx` that
     /// downloads its package.

@@ -40,7 +40,8 @@ pub struct ServerSpec {
     pub sharing: Sharing,
     /// Configuration that is passed through to the server (HD-028, HD-FR011).
     pub config: Option<Passthrough>,
-    /// Members of the entry that the host only keeps: `server` of a HoloDeck item, `_meta` of an ACP entry, unknown keys.
+    /// Members of the entry that the host only keeps: `server` of a HoloDeck item, `_meta` of an ACP entry, unknown
+    /// keys.
     #[debug("{:?}", metadata.keys())]
     pub metadata: BTreeMap<String, RawJson>,
 }
@@ -305,7 +306,8 @@ impl Default for Discovery {
     }
 }
 
-/// JSON of the configuration that is passed through. It may contain secrets, so `Debug` prints none of it.
+/// JSON in a configuration that is sent to the server unchanged (`MCP_CONFIG`, `experimental.config`). It may contain
+/// secrets, so `Debug` prints none of it.
 #[derive(derive_more::Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "readers and writers name every form, so that none is forgotten")]
 pub enum Passthrough {

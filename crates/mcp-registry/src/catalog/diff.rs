@@ -24,7 +24,7 @@ pub struct CatalogDiff {
     pub resources: ListDiff<ResourceKey>,
     /// Resource templates, by server and URI template.
     pub templates: ListDiff<ResourceKey>,
-    /// Toolsets. A toolset is changed if any of its tools is.
+    /// Toolsets: the tools of one server each. A toolset is changed if any of its tools is.
     pub toolsets: ListDiff<ServerId>,
 }
 
@@ -90,8 +90,8 @@ impl CatalogDiff {
     }
 
     /// Returns the steps for updating another registry: remove toolsets, remove tools, add tools, add toolsets
-    /// (DM-109). In this order no toolset ever refers to a missing tool, and no name is used twice. The steps use
-    /// only names of the two catalogs, so none that belongs to the host (DM-097).
+    /// (DM-109). In this order no toolset ever refers to a missing tool, and no name is used twice. Prompts and
+    /// resources have no steps. The tools that the host itself offers are in no step (DM-097).
     pub fn steps(&self) -> impl Iterator<Item = CatalogStep<'_>> {
         let CatalogDiff { tools, toolsets, prompts: _, resources: _, templates: _ } = self;
         let remove_toolsets =

@@ -32,7 +32,7 @@ pub enum NetFailure {
 }
 
 impl NetFailure {
-    /// Whether the failure shows that the other end speaks TLS, for example by its certificate.
+    /// Whether a failed connection with TLS shows that the other end speaks TLS, for example by its certificate.
     #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
     pub(crate) fn is_from_tls_server(&self) -> bool {
         match self {

@@ -28,7 +28,8 @@ struct SentRequest {
     context: MessageContext,
 }
 
-/// Sends a message and handles its response. Returns the configured session that is now known to be open.
+/// Sends a message and handles its response. Returns the epoch of a session with a configured id if this message is the
+/// first that the server accepted in it.
 pub(super) async fn send_message(connection: &HttpConnection, message: &OutboundMessage) -> Option<Epoch> {
     let id = message.head.id;
     let epoch = message.epoch;

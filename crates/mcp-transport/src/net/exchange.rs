@@ -44,7 +44,7 @@ impl Client {
         {
             return Box::pin(self.send_authorized(&**authorization, target, request)).await;
         }
-        let response = self.send_to(target, request).await?;
+        let response = self.send_plain(target, request).await?;
         if response.status.is_redirection() {
             return Box::pin(self.follow_redirects(response, target.url.clone(), request)).await;
         }
@@ -72,7 +72,7 @@ impl Client {
                     with_credentials(request.headers, credentials).map_err(not_authorized)?;
                 request.headers = &headers_with_token;
             }
-            let mut response = self.send_to(target, request).await?;
+            let mut response = self.send_plain(target, request).await?;
             if response.status.is_redirection() {
                 response = self.follow_redirects(response, target.url.clone(), request).await?;
             }
@@ -110,7 +110,7 @@ impl Client {
                     return Err(refused_redirect(status, problem));
                 }
             }
-            response = self.send_to(&RequestTarget::new(url.clone()), request).await?;
+            response = self.send_plain(&RequestTarget::new(url.clone()), request).await?;
             if !response.status.is_redirection() {
                 return Ok(response);
             }
@@ -127,8 +127,8 @@ fn not_authorized(why: Unauthorized) -> ExchangeError {
     ExchangeError::Refused(RequestError::NotAuthorized(why.message))
 }
 
-/// Decides whether to follow a redirect from `url`. A target is reported without its query, and only with the origin of
-/// another host: its path may be secret.
+/// Decides whether to follow a redirect from `url`. Messages show a target without its query,
+/// and without its path if it is on another host: both may be secret.
 fn decide_redirect(method: &Method, status: u16, location: Option<&str>, url: &Url) -> Redirect {
     let Some(next) = location.and_then(|location| url.join(location).ok()) else {
         return Redirect::Refuse(RedirectProblem::NoLocation);

@@ -144,7 +144,7 @@ impl Redactor {
     }
 }
 
-/// Redacts these secrets in the text; `None` if it contains none.
+/// Redacts these secrets in the text, also those that control characters interrupt. `None` if it contains none.
 fn redact_with(secrets: &[Secret], text: &str) -> Option<String> {
     let mut res = None;
     for secret in secrets {
@@ -162,6 +162,7 @@ fn redact_with(secrets: &[Secret], text: &str) -> Option<String> {
     }
 }
 
+/// Replaces these secrets where they are uninterrupted.
 fn replace_secrets(secrets: &[Secret], mut text: String) -> String {
     for secret in secrets {
         if text.contains(secret.expose()) {

@@ -16,8 +16,8 @@ use crate::rpc::handlers::{Handlers, ServerEvent};
 use crate::rpc::object_members::{MemberName, ObjectMembers};
 use crate::rpc::server_request::ElicitMode;
 
-/// Identifies the client that makes calls. On a connection that does not identify the call of a server request, the
-/// request may be assigned to another call of the same id, but never to one of another id.
+/// Identifies the client that makes calls. Some connections do not show which call a server request belongs to. The
+/// request may then reach another call of the same client, but never one of another client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallerId(u64);
 
@@ -60,7 +60,7 @@ impl Caller {
 
 impl fmt::Debug for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Caller").field("owner", &self.id).finish_non_exhaustive()
+        f.debug_struct("Caller").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -95,10 +95,10 @@ impl ClientCapabilities {
         &self.0
     }
 
-    /// The members as JSON text, with `config` (JSON text) added to `experimental`.
-    pub(crate) fn members(&self, config: Option<&str>) -> Vec<String> {
+    /// The members as JSON text. The configuration for the server (JSON text) becomes `experimental.config`.
+    pub(crate) fn members(&self, server_config: Option<&str>) -> Vec<String> {
         let ObjectMembers(members) = self.0.read().expect("it was validated at construction");
-        let Some(config) = config else {
+        let Some(server_config) = server_config else {
             return members.iter().map(|(MemberName(name), it)| json_member(name, it.get())).collect();
         };
         let mut experimental = Vec::new();
@@ -112,7 +112,7 @@ impl ClientCapabilities {
                 _ => members_text.push(json_member(&name, value.get())),
             }
         }
-        experimental.push(json_member("config", config));
+        experimental.push(json_member("config", server_config));
         members_text.push(format!("\"experimental\":{{{}}}", experimental.join(",")));
         members_text
     }

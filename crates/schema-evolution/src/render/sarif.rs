@@ -14,8 +14,8 @@ const RULES: [(Verdict, &str, &str, &str); 3] = [
     (Verdict::Break, "schema-break", "error", "A change that a document proves to break."),
 ];
 
-/// Renders the changes as one SARIF document with one run. Each result is about `file`, the new schema, as a relative
-/// path or a URI.
+/// Renders the changes as one SARIF document with one run, with the verdicts for this user of the schema. Each result
+/// is about `file`, the relative path of the new schema.
 pub fn render_sarif(comparison: &Comparison, user: SchemaUser, file: &str) -> Value {
     let rules = RULES.map(|(_, id, level, text)| {
         json!({ "id": id, "shortDescription": { "text": text }, "defaultConfiguration": { "level": level } })

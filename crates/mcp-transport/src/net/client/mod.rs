@@ -116,9 +116,9 @@ impl Client {
         self.is_http1_only.load(Ordering::Relaxed) && self.endpoint.authorization.is_none()
     }
 
-    /// Sends a request and waits for the head of its response. Dropping the future closes the connection, or resets the
-    /// stream of an HTTP/2 connection.
-    pub(super) async fn send_to(
+    /// Sends a request as [`Client::send`] does, without a token and without following redirects. Sends it again if the
+    /// server cannot have processed it.
+    pub(super) async fn send_plain(
         &self,
         target: &RequestTarget,
         parts: RequestParts<'_>,

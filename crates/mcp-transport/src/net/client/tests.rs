@@ -24,7 +24,7 @@ async fn post(client: &Client) -> Result<String, String> {
     let (target, headers) = client.post_target();
     let body = Bytes::from_static(b"{}");
     match client
-        .send_to(&target, RequestParts { method: &Method::POST, headers: &headers, body: Some(&body) })
+        .send_plain(&target, RequestParts { method: &Method::POST, headers: &headers, body: Some(&body) })
         .await
     {
         Ok(mut response) => {

@@ -2,7 +2,8 @@
 //!
 //! An HTTP/1.1 connection serves one request at a time and is driven by the task of that request. An HTTP/2
 //! connection is shared by all requests; one task drives it, which is aborted when the pool is dropped. The
-//! pool has at most as many connections as requests were in flight at once, each for at most [`MAX_IDLE`].
+//! pool has at most as many connections as requests were in flight at once, and uses none that was idle for
+//! [`MAX_IDLE`].
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -96,7 +97,7 @@ impl Pool {
         }
     }
 
-    /// Closes expired connections. Returns the start of the longest remaining idle time.
+    /// Closes expired HTTP/1.1 connections. Returns since when the oldest of the others is idle.
     fn close_expired(&self, now: Instant) -> Option<Instant> {
         let mut state = self.0.lock();
         let count = state.idle.partition_point(|(since, _)| *since + MAX_IDLE <= now);

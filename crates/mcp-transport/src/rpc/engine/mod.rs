@@ -139,7 +139,7 @@ pub(crate) struct Engine {
     noise_bytes: AtomicU64,
     /// The number of dropped messages from the server, and of dropped responses to it.
     dropped_messages: AtomicU64,
-    /// Redacts secrets in messages from the server.
+    /// The server's dialer, which redacts the secrets in messages from the server.
     dial: Option<Arc<dyn Dial>>,
 }
 
@@ -153,7 +153,7 @@ pub(crate) struct CallSettings {
     pub(crate) started_at: Option<Instant>,
     /// Whether the server is notified when the call is cancelled.
     pub(crate) cancel_notice: CancelNotice,
-    /// The owner of the call.
+    /// Who receives the server requests that belong to the call; by default only the session.
     pub(crate) owner: CallOwner,
 }
 
@@ -352,7 +352,7 @@ impl Engine {
         self.dropped_messages.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Reports a message that is invalid or matches no call to the listener.
+    /// Reports to the listener a message that is invalid or belongs to no call.
     fn report_protocol_error(&self, description: impl FnOnce() -> String) {
         self.notify_listener(|| ServerEvent::ProtocolError(description()));
     }
@@ -370,7 +370,8 @@ impl Engine {
         self.incoming_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Handles a frame: completes a call, reports progress, or queues a message for the session.
+    /// Handles a frame: completes a call, reports progress, or queues a message for the session. The transport limits
+    /// the rate of messages by the returned class.
     fn handle_frame(&self, stream: StreamId, frame: Bytes) -> MessageClass {
         let unsolicited = MessageClass::Unsolicited(1);
         match scan(&frame) {
@@ -442,7 +443,8 @@ impl Engine {
         MessageClass::Unsolicited(1)
     }
 
-    /// Sets the outcome of a call.
+    /// Ends a call with this outcome. If the response came on another stream than that of the request, the transport is
+    /// told to end the request's stream. A response that comes late is unsolicited.
     fn complete(&self, stream: StreamId, id: RequestId, outcome: RpcOutcome) -> MessageClass {
         // Counted before the caller can send its next request.
         self.outbound.count_response();
