@@ -8,21 +8,21 @@ use mcp_host_registry::{
 };
 use mcp_host_transport::ServerInfo;
 
-/// The approved definitions, and how drift is treated.
+/// The approved definitions, and the policy for drift.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Approval {
     /// The approved definitions.
     pub lock: Arc<LockFile>,
-    /// What happens with anything else.
+    /// The policy for definitions that differ.
     pub policy: DriftPolicy,
 }
 
-/// The current definitions of a server, shown or hidden.
+/// The current definitions of a server, hidden ones included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerDefinitions {
-    /// What an approval would record now.
+    /// The definitions as an approval would record them.
     pub observed: ServerSnapshot,
     /// Its lists.
     pub lists: Arc<ServerLists>,
@@ -34,17 +34,16 @@ pub struct ServerDefinitions {
 
 impl Approval {
     /// Returns the drift of a server from its approved definitions.
-    pub(crate) fn drift(&self, server: &ServerId, seen: &ServerSnapshot, read: &[ListKind]) -> Drift {
-        Drift::compute(self.lock.server(server), seen, read, self.policy)
+    pub(crate) fn drift(&self, server: &ServerId, observed: &ServerSnapshot, read: &[ListKind]) -> Drift {
+        Drift::compute(self.lock.server(server), observed, read, self.policy)
     }
 }
 
 impl ServerDefinitions {
     /// Creates the definitions of a session, from its server info and the lists that were read.
     pub fn of(info: &ServerInfo, lists: ServerLists, read: Vec<ListKind>) -> ServerDefinitions {
-        let seen = ServerSnapshot::of(server_identity(info), &lists);
         ServerDefinitions {
-            observed: seen,
+            observed: ServerSnapshot::of(server_identity(info), &lists),
             lists: Arc::new(lists),
             read_lists: read,
             instructions: info.instructions.clone(),

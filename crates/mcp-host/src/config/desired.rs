@@ -42,7 +42,7 @@ impl DesiredServers {
 pub struct FailedServer {
     /// Its name as written, which may be no [`ServerId`](mcp_host_model::ServerId).
     pub id: String,
-    /// Why it is invalid.
+    /// The reason why it is invalid.
     pub error: HostError,
 }
 
@@ -56,11 +56,11 @@ pub(crate) struct ConfigUpdate {
     pub(crate) problems: Vec<Problem>,
     /// The outcome of a reload, if there was one.
     pub(crate) outcome: Option<ReloadOutcome>,
-    /// Receives what changed when the update is published.
+    /// Receives the reload plan when the update is published.
     pub(crate) published: oneshot::Sender<ReloadPlan>,
 }
 
-/// Returns what a reload plan compares of a server.
+/// Returns the settings of a server that a reload plan compares.
 pub(crate) fn desired_server(server: &ResolvedServer) -> DesiredServer {
     let ResolvedServer { spec, endpoint, config, .. } = server;
     DesiredServer::new(

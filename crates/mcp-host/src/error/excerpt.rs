@@ -1,16 +1,16 @@
-//! Shortens texts from servers for messages.
+//! Excerpts of texts from servers for messages.
 
 /// The maximum length of a server's text in a message, in bytes.
 pub(crate) const MAX_EXCERPT_BYTES: usize = 2000;
 
-/// Cuts the text at a character boundary if it is too long.
+/// Returns the text, or its beginning if it is longer than [`MAX_EXCERPT_BYTES`].
 pub(crate) fn excerpt(text: impl Into<String>) -> String {
-    let mut res = text.into();
-    if res.len() > MAX_EXCERPT_BYTES {
-        res.truncate(floor_char_boundary(&res, MAX_EXCERPT_BYTES));
-        res.push('…');
+    let mut text = text.into();
+    if text.len() > MAX_EXCERPT_BYTES {
+        text.truncate(floor_char_boundary(&text, MAX_EXCERPT_BYTES));
+        text.push('…');
     }
-    res
+    text
 }
 
 /// Returns the last character boundary at or before `at`.

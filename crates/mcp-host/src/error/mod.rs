@@ -9,8 +9,8 @@ use mcp_host_model::{CallFailure, ErrorKind};
 use mcp_host_transport::ConnectError;
 use serde::Serialize;
 
-/// Why a server is not available or an operation failed. The message names the server and the operation, and contains
-/// no secret.
+/// The error of a host operation, or of a server that is not available. The message names the server and the operation,
+/// and contains no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{kind}: {message}")]
 #[non_exhaustive]
@@ -22,7 +22,7 @@ pub struct HostError {
     /// What to do, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// Why the connection to the server failed, if that is the error.
+    /// The error of the connection attempt, if that has failed.
     #[serde(skip)]
     pub connect_error: Option<Arc<ConnectError>>,
     /// The length of the beginning of the message that names the server and the operation.
@@ -47,7 +47,8 @@ impl HostError {
         HostError { context_len: context.len(), ..HostError::new(kind, format!("{context}{detail}")) }
     }
 
-    /// Returns the error whose message continues with `opening` after the name of the server. It only says what failed.
+    /// Returns the error with `opening` counted as part of the context: the words after the name of the server, which
+    /// only say what failed.
     pub(crate) fn with_opening(self, opening: &str) -> HostError {
         HostError { context_len: self.context_len + opening.len(), ..self }
     }
@@ -57,17 +58,17 @@ impl HostError {
         self.message.get(self.context_len..).unwrap_or(&self.message)
     }
 
-    /// Returns whether the message begins with the name of the server.
-    pub(crate) fn names_server(&self) -> bool {
+    /// Returns whether the message begins with a context, which names the server.
+    pub(crate) fn has_context(&self) -> bool {
         self.context_len > 0
     }
 
-    /// Returns the error after a shutdown.
+    /// Creates the error of an operation after a shutdown.
     pub(crate) fn shut_down() -> HostError {
         HostError::new(ErrorKind::Connection, "the host was shut down")
     }
 
-    /// Appends the help to the message, because a call result has no field for it.
+    /// Converts the error. The help is appended to the message, because a call result has no field for it.
     pub(crate) fn into_call_failure(self) -> CallFailure {
         let HostError { kind, message, help, .. } = self;
         let message = match help {

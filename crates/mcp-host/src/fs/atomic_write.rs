@@ -1,6 +1,6 @@
 //! Temporary files for atomic replacement, and removal of those that killed writers left behind.
 //!
-//! Invariant: a file is removed only if it has our name pattern, belongs to the same user, is old, and no process
+//! Invariant: a file is removed only if it has the name pattern of these files, belongs to the same user, is old, and no process
 //! holds its lock. A writer locks its file; the system releases the lock when the process ends. Where files cannot
 //! be locked, none is removed.
 
@@ -12,8 +12,10 @@ use std::time::{Duration, SystemTime};
 use fs4::{FileExt, TryLockError};
 use tempfile::{Builder, NamedTempFile};
 
-const PREFIX: &str = ".mcp-host-";
-const SUFFIX: &str = ".tmp";
+/// The beginning of the names of temporary files.
+const TEMP_PREFIX: &str = ".mcp-host-";
+/// The end of their names.
+const TEMP_SUFFIX: &str = ".tmp";
 
 /// The number of random characters in a name.
 const RANDOM_CHARS: usize = 6;
@@ -26,30 +28,34 @@ const MAX_ENTRIES: usize = 4096;
 
 /// Creates a private temporary file in `folder`, which is removed unless it is persisted. Blocks.
 pub(crate) fn create_temp(folder: &Path) -> io::Result<NamedTempFile> {
-    let res = Builder::new().prefix(PREFIX).suffix(SUFFIX).rand_bytes(RANDOM_CHARS).tempfile_in(folder)?;
+    let file = Builder::new()
+        .prefix(TEMP_PREFIX)
+        .suffix(TEMP_SUFFIX)
+        .rand_bytes(RANDOM_CHARS)
+        .tempfile_in(folder)?;
     // A file that cannot be locked is never removed as stale.
-    let _ = FileExt::try_lock(res.as_file());
-    if let Ok(own) = res.as_file().metadata() {
+    let _ = FileExt::try_lock(file.as_file());
+    if let Ok(own) = file.as_file().metadata() {
         remove_stale(folder, &own, SystemTime::now());
     }
-    Ok(res)
+    Ok(file)
 }
 
-/// Removes files of killed writers.
+/// Removes the temporary files of killed writers. `own` is the metadata of a file of this process.
 fn remove_stale(folder: &Path, own: &Metadata, now: SystemTime) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.take(MAX_ENTRIES).flatten() {
-        if entry.file_name().to_str().is_some_and(is_ours) {
+        if entry.file_name().to_str().is_some_and(has_temp_name) {
             // Another process may have removed it, or we may lack the permission.
             let _ = remove_if_stale(&entry.path(), own, now);
         }
     }
 }
 
-/// Returns whether the name has our pattern.
-fn is_ours(name: &str) -> bool {
-    let chance = name.strip_prefix(PREFIX).and_then(|it| it.strip_suffix(SUFFIX));
-    chance.is_some_and(|it| it.len() == RANDOM_CHARS && it.bytes().all(|it| it.is_ascii_alphanumeric()))
+/// Returns whether the name is one of a temporary file.
+fn has_temp_name(name: &str) -> bool {
+    let random = name.strip_prefix(TEMP_PREFIX).and_then(|it| it.strip_suffix(TEMP_SUFFIX));
+    random.is_some_and(|it| it.len() == RANDOM_CHARS && it.bytes().all(|it| it.is_ascii_alphanumeric()))
 }
 
 /// Removes a file that has no writer.
@@ -72,13 +78,14 @@ fn remove_if_stale(path: &Path, own: &Metadata, now: SystemTime) -> io::Result<(
     }
 }
 
-/// Same user, same device, and no other hard link.
+/// Returns whether a file has the same user and device as `own`, and no other hard link.
 #[cfg(unix)]
 fn is_of_same_user(one: &Metadata, own: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     (one.uid(), one.dev(), one.nlink()) == (own.uid(), own.dev(), 1)
 }
 
+/// Returns whether both are the same file.
 #[cfg(unix)]
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;

@@ -1,8 +1,8 @@
 //! A pool for blocking file operations with a timeout and a limit.
 //!
-//! A network disk may never answer, and a pipe in place of a file may never end. Such an operation cannot be
-//! cancelled. It remains on its own thread, which neither the caller nor the runtime's shutdown waits for. At the
-//! limit no further operation starts.
+//! An operation on a network disk, or on a pipe in place of a file, may never end, and cannot be cancelled. It remains on
+//! its own thread; neither the caller nor the shutdown of the runtime waits for it. At the limit no further operation
+//! starts.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
@@ -21,7 +21,7 @@ pub(crate) enum TaskOutcome<T> {
     TimedOut,
 }
 
-/// Runs blocking operations.
+/// A pool that runs blocking operations.
 #[derive(Debug)]
 pub(crate) struct BlockingPool {
     timeout: Duration,
@@ -33,8 +33,8 @@ pub(crate) struct BlockingPool {
 
 /// A running operation. Dropping it stops waiting for it.
 pub(crate) struct BlockingTask<T> {
-    waiting: JoinHandle<TaskOutcome<T>>,
-    _end: CancelOnDrop<T>,
+    outcome: JoinHandle<TaskOutcome<T>>,
+    _cancel: CancelOnDrop<T>,
 }
 
 /// Ends the wait when it is dropped.
@@ -58,35 +58,36 @@ impl BlockingPool {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> BlockingTask<T> {
-        let (sender, outcome) = mpsc::channel();
-        let end = CancelOnDrop(sender.clone());
+        let (sender, receiver) = mpsc::channel();
+        let cancel = CancelOnDrop(sender.clone());
         if Arc::strong_count(&self.running) > self.max_running {
             let _ = sender.send(TaskOutcome::TimedOut);
         } else {
-            let (mark, also) = (Arc::clone(&self.running), sender.clone());
+            let (running, failure_sender) = (Arc::clone(&self.running), sender.clone());
             let work = move || {
-                let end = catch_unwind(AssertUnwindSafe(work)).map_or(TaskOutcome::Failed, TaskOutcome::Done);
-                drop(mark);
+                let outcome =
+                    catch_unwind(AssertUnwindSafe(work)).map_or(TaskOutcome::Failed, TaskOutcome::Done);
+                drop(running);
                 // The caller may have stopped waiting.
-                let _ = sender.send(end);
+                let _ = sender.send(outcome);
             };
             if let Err(error) = std::thread::Builder::new().name("mcp-host-files".to_owned()).spawn(work) {
                 tracing::error!(%error, "cannot start a thread for a file operation");
-                let _ = also.send(TaskOutcome::Failed);
+                let _ = failure_sender.send(TaskOutcome::Failed);
             }
         }
         let timeout = self.timeout;
-        let waiting = tokio::task::spawn_blocking(move || {
-            outcome.recv_timeout(timeout).unwrap_or(TaskOutcome::TimedOut)
+        let outcome = tokio::task::spawn_blocking(move || {
+            receiver.recv_timeout(timeout).unwrap_or(TaskOutcome::TimedOut)
         });
-        BlockingTask { waiting, _end: end }
+        BlockingTask { outcome, _cancel: cancel }
     }
 }
 
 impl<T> BlockingTask<T> {
     /// Waits for the outcome. Cancel-safe.
-    pub(crate) async fn end(&mut self) -> Result<TaskOutcome<T>, JoinError> {
-        (&mut self.waiting).await
+    pub(crate) async fn outcome(&mut self) -> Result<TaskOutcome<T>, JoinError> {
+        (&mut self.outcome).await
     }
 }
 
@@ -97,9 +98,9 @@ mod tests {
     #[tokio::test]
     async fn stalled_operations_time_out_and_are_limited() {
         let patient = BlockingPool::new(Duration::from_secs(600), 4);
-        assert_eq!(patient.spawn(|| 1).end().await.unwrap(), TaskOutcome::Done(1));
+        assert_eq!(patient.spawn(|| 1).outcome().await.unwrap(), TaskOutcome::Done(1));
         let fails = || -> i32 { panic!("this is the defect") };
-        assert_eq!(patient.spawn(fails).end().await.unwrap(), TaskOutcome::Failed);
+        assert_eq!(patient.spawn(fails).outcome().await.unwrap(), TaskOutcome::Failed);
 
         let pool = BlockingPool::new(Duration::from_millis(1), 4);
         let (release, hangs) = mpsc::channel::<()>();
@@ -109,19 +110,19 @@ mod tests {
             move || hangs.lock().unwrap().recv().is_ok()
         };
         for _ in 0..4 {
-            assert_eq!(pool.spawn(hang()).end().await.unwrap(), TaskOutcome::TimedOut);
+            assert_eq!(pool.spawn(hang()).outcome().await.unwrap(), TaskOutcome::TimedOut);
         }
         let begun = Arc::new(std::sync::atomic::AtomicBool::new(false));
         let also = Arc::clone(&begun);
         let mut one_more = pool.spawn(move || also.store(true, std::sync::atomic::Ordering::SeqCst));
-        assert_eq!(one_more.end().await.unwrap(), TaskOutcome::TimedOut);
+        assert_eq!(one_more.outcome().await.unwrap(), TaskOutcome::TimedOut);
         drop(release);
         while Arc::strong_count(&pool.running) > 1 {
             tokio::task::yield_now().await;
         }
         assert!(!begun.load(std::sync::atomic::Ordering::SeqCst));
         let pool = BlockingPool { timeout: Duration::from_secs(600), ..pool };
-        assert_eq!(pool.spawn(|| 2).end().await.unwrap(), TaskOutcome::Done(2));
+        assert_eq!(pool.spawn(|| 2).outcome().await.unwrap(), TaskOutcome::Done(2));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The host: starts the supervisor task and routes requests.
+//! The host: the public interface of this crate.
 
 pub(crate) mod options;
 mod raw;
@@ -12,8 +12,7 @@ use mcp_host_transport::{Caller, CompletionArgument, CompletionReference, Receip
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::calls::admin;
-use crate::calls::admin::AdminTools;
+use crate::calls::admin::{self, AdminTools};
 use crate::calls::dialog::Dialog;
 use crate::calls::leases::LeaseReports;
 use crate::calls::pin::PinnedGeneration;
@@ -41,8 +40,7 @@ use crate::state::server_info_cache::ServerInfoCache;
 use crate::supervisor::clock_jump::ClockMonitor;
 use crate::supervisor::connection_count::ConnectionCounter;
 use crate::supervisor::connector::{Connector, Dialer, SharedState, default_dialer};
-use crate::supervisor::dialog::DialogGuard;
-use crate::supervisor::dialog::LeaseSnapshot;
+use crate::supervisor::dialog::{DialogGuard, LeaseSnapshot};
 use crate::supervisor::dialog_end::{DialogEnd, DialogEndCounter};
 use crate::supervisor::instance::CloseLimits;
 use crate::supervisor::machine::{MachineEvent, MachineSettings};
@@ -52,10 +50,10 @@ use crate::supervisor::task_registry::TaskRegistry;
 use crate::telemetry::metrics::HostMetrics;
 use options::{CatalogOptions, HostOptions, ProcessOptions, ServerRequestOptions, TelemetryOptions};
 
-/// The capacity of the command queue; the supervisor task is never busy for long.
-const COMMANDS: usize = 64;
+/// The capacity of the command queue of the supervisor task.
+const COMMAND_QUEUE_CAPACITY: usize = 64;
 
-/// A running host: servers, catalog, calls.
+/// A running host: it runs servers, publishes a catalog of their tools, and routes calls.
 ///
 /// A server that fails to start or disconnects is restarted with growing delays, unless [`HostOptions::supervision`]
 /// is off; after many failures restarts are suspended for longer. Meanwhile its calls fail at once with the reason.
@@ -137,8 +135,8 @@ impl Host {
             AdminTools::Enabled => vec![admin::toolset()],
         };
         let senders = Arc::new(Senders::new());
-        let (commands, taken) = mpsc::channel(COMMANDS);
-        let (overflow, overflowed) = mpsc::unbounded_channel();
+        let (commands, command_receiver) = mpsc::channel(COMMAND_QUEUE_CAPACITY);
+        let (overflow, overflow_receiver) = mpsc::unbounded_channel();
         let (updates, config_updates) = mpsc::channel(1);
         let idle_timeout = leases.idle_timeout;
         let lease_clock = Arc::clone(&wall_clock);
@@ -152,8 +150,8 @@ impl Host {
         let spills = SpillStore::new(spill);
         spills.remove_stale();
         let supervisor_task = tokio::spawn(supervisor_task.run(SupervisorInputs {
-            commands: taken,
-            overflow: overflowed,
+            commands: command_receiver,
+            overflow: overflow_receiver,
             config_updates,
         }));
         let supervisor = SupervisorHandle {
@@ -186,7 +184,7 @@ impl Host {
     /// stop. Without it the last valid configuration remains.
     pub async fn apply(&self, desired: DesiredServers) {
         let (reply, published) = oneshot::channel();
-        // Without a permit the host has shut down or failed: then nothing takes the servers over.
+        // Without a permit the host has shut down or failed, and starts no servers.
         let Ok(permit) = self.commands.reserve().await else {
             self.senders.republish_host_failure(&desired);
             return;
@@ -226,9 +224,10 @@ impl Host {
     /// Restarts of failed servers are not waited for. Cancel-safe.
     pub async fn wait_until_ready(&self) {
         let mut published = self.subscribe();
-        let settled = |it: &Arc<HostSnapshot>| it.servers.iter().all(|it| it.state != ServerState::Starting);
+        let is_settled =
+            |it: &Arc<HostSnapshot>| it.servers.iter().all(|it| it.state != ServerState::Starting);
         // A host that has ended starts nothing.
-        let _ = published.wait_for(settled).await;
+        let _ = published.wait_for(is_settled).await;
     }
 
     /// Like [`wait_until_ready`](Host::wait_until_ready), for these servers. Returns their statuses in the order of `servers`,
@@ -258,12 +257,12 @@ impl Host {
         self.snapshot().tools_for(provider)
     }
 
-    /// Returns every new snapshot; a slow receiver gets the latest.
+    /// Returns a receiver of each new snapshot. A slow receiver gets the latest one.
     pub fn subscribe(&self) -> watch::Receiver<Arc<HostSnapshot>> {
         self.senders.snapshot.subscribe()
     }
 
-    /// Returns all events from now on. A slow reader loses the oldest and receives their number.
+    /// Returns a stream of all events from now on. A slow reader loses the oldest ones and receives their number.
     pub fn events(&self) -> NotificationStream<HostEvent> {
         self.senders.events.subscribe()
     }
@@ -323,11 +322,11 @@ impl Host {
     /// Completes an argument of a prompt (by exposed name) or of a resource template.
     pub async fn complete(
         &self,
-        of: &CompletionReference,
+        reference: &CompletionReference,
         argument: &CompletionArgument,
         options: RequestOptions,
     ) -> Result<Completion, HostError> {
-        self.router.requests.complete(of, argument, options).await
+        self.router.requests.complete(reference, argument, options).await
     }
 
     /// Pins the current generation for a turn of an agent, so that its model can call what it was shown.
@@ -349,6 +348,7 @@ impl Host {
         self.open_dialog(id, Some(registration))
     }
 
+    /// Opens a handle of a dialog, which keeps the registration of its caller.
     fn open_dialog(&self, id: DialogId, registration: Option<CallerRegistration>) -> Dialog {
         let (commands, overflow) = (self.commands.clone(), self.overflow.clone());
         let ends = self.router.supervisor().dialog_ends.clone();
@@ -363,8 +363,8 @@ impl Host {
         self.router.lease_reports.snapshots()
     }
 
-    /// Releases a dialog's lease of a server and returns when its calls have ended and it is closed. False: there was
-    /// none. Fails for an unknown server (DM-077). Cancel-safe: the release continues.
+    /// Releases a dialog's lease of a server, and returns when its calls have ended and its instance is closed. Returns
+    /// false if there was none. Fails for an unknown server (DM-077). Cancel-safe: the release continues.
     pub async fn release(&self, dialog: &DialogId, server: &ServerId) -> Result<bool, HostError> {
         self.router.supervisor().release(dialog, server).await
     }
@@ -384,11 +384,11 @@ impl Host {
     /// Reports a failed request to a language model; returns whether to retry or stop (DM-066, DM-067). A stopped
     /// dialog is published as a problem, and its calls are refused until [`Host::resume`] or its end. Cancel-safe:
     /// the stop continues.
-    pub async fn report_provider_failure(&self, refusal: ProviderFailureReport) -> RetryDecision {
-        report_provider_failure(self.router.supervisor(), refusal).await
+    pub async fn report_provider_failure(&self, report: ProviderFailureReport) -> RetryDecision {
+        report_provider_failure(self.router.supervisor(), report).await
     }
 
-    /// Returns why a dialog is stopped; check it before asking the model again. `None`: it is not.
+    /// Returns the reason why a dialog is stopped, if it is. Check it before each request to the model.
     pub fn stop_reason(&self, dialog: &DialogId) -> Option<HostError> {
         self.router.supervisor().stop_reason(dialog)
     }
@@ -417,7 +417,7 @@ impl fmt::Debug for Host {
 impl Drop for Host {
     fn drop(&mut self) {
         self.supervisor_task.abort();
-        // A remaining dialog or pinned generation keeps no files.
+        // Also if a dialog or a pinned generation remains.
         self.router.spills.close_blocking();
     }
 }

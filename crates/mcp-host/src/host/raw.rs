@@ -1,4 +1,4 @@
-//! Functions for gateways: raw results, notifications, log levels, subscriptions.
+//! The functions of a host for gateways: raw results, notifications, log levels and subscriptions.
 
 use mcp_host_model::{LogLevel, Method, RawJson, ServerId};
 use mcp_host_transport::{CompletionArgument, CompletionReference};
@@ -46,11 +46,11 @@ impl Host {
     /// Completes an argument like [`Host::complete`] and returns the raw result.
     pub async fn complete_raw(
         &self,
-        of: &CompletionReference,
+        reference: &CompletionReference,
         argument: &CompletionArgument,
         options: RequestOptions,
     ) -> Result<RawResult, RequestFailure> {
-        self.router.requests.complete_raw(of, argument, options).await
+        self.router.requests.complete_raw(reference, argument, options).await
     }
 
     /// Sends a request about a task of the server in `options` and returns the raw result. `input` has responses to
@@ -87,7 +87,7 @@ impl Host {
         send_skill_request_raw(&self.router.requests, method, uri, options).await
     }
 
-    /// Information about a server that accepts calls; otherwise `None`.
+    /// Returns information about a server that accepts calls; otherwise `None`.
     pub fn server_details(&self, server: &ServerId) -> Option<ServerDetails> {
         server_details(self.router.supervisor(), server)
     }
@@ -97,8 +97,8 @@ impl Host {
         server_definitions(self.router.supervisor(), server)
     }
 
-    /// Returns all server notifications from now on: log messages, changed resources, other notifications. A slow
-    /// reader loses the oldest and receives their number.
+    /// Returns a stream of all server notifications from now on: log messages, changed resources and others. A slow reader
+    /// loses the oldest ones and receives their number.
     pub fn notifications(&self) -> NotificationStream {
         self.router.supervisor().shared.notifications.subscribe()
     }

@@ -1,4 +1,4 @@
-//! Registry of the callers that answer server requests of each dialog.
+//! The registry of the callers that respond to server requests of each dialog.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl Drop for CallerRegistration {
     }
 }
 
-/// Handlers of a dialog, completed by the host's. Notifications always go to the host's listener.
+/// Returns the handlers of a dialog, completed with those of the host. The listener is always that of the host.
 pub(crate) fn merge_handlers(own: &Handlers, host: &Handlers) -> Handlers {
     let Handlers { sampling, elicitation, roots, listener: _, raw_requests, .. } = own.clone();
     let mut handlers = Handlers::default();

@@ -1,8 +1,8 @@
-//! The queue of a host's notifications: one type for server notifications, host events and file events.
+//! Streams of notifications: server notifications, host events and file events.
 //!
-//! Each reader has its own queue, bounded in notifications and bytes. A slow reader loses the oldest and receives their
-//! number. It delays no server and no other reader. Each kind of notification has its own router, so that a server
-//! that floods its clients with notifications does not displace the events of the host.
+//! Each stream has its own queue, bounded in notifications and bytes. A slow reader loses the oldest notifications and
+//! receives their number. It delays no server and no other reader. Each kind of notification has its own router, so a
+//! server that floods its clients does not displace the events of the host.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -51,33 +51,40 @@ pub enum NotificationStreamItem<T = ServerNotification> {
     Lagged(u64),
 }
 
-/// Receives all notifications of one kind from its creation on.
+/// A stream of all notifications of one kind, from its creation on.
 pub struct NotificationStream<T = ServerNotification>(Arc<NotificationQueue<T>>);
 
 /// A notification that can be queued.
 pub(crate) trait QueuedNotification {
-    /// Returns the approximate memory of content from servers; other content is small.
+    /// Returns the approximate size in memory of its content from servers. Other content is small.
     fn bytes(&self) -> usize {
         0
     }
 }
 
-/// Sends the notifications of one kind to all its streams. Dropping it ends them.
+/// A router that sends the notifications of one kind to all its streams. Dropping it ends them.
 pub(crate) struct NotificationRouter<T>(Mutex<Listeners<T>>);
 
+/// The streams of a router.
 struct Listeners<T> {
     queues: Vec<Weak<NotificationQueue<T>>>,
     is_closed: bool,
 }
 
+/// The queue of one stream.
 struct NotificationQueue<T> {
     state: Mutex<QueueState<T>>,
+    /// Notified after each change of the state.
     changed: Notify,
 }
 
+/// The content of a queue.
 struct QueueState<T> {
+    /// The queued notifications with their sizes, oldest first.
     notifications: VecDeque<(usize, Arc<T>)>,
+    /// The sum of the sizes.
     bytes: usize,
+    /// The number of notifications that were dropped since the last item.
     dropped: u64,
     is_closed: bool,
 }
@@ -135,7 +142,7 @@ impl<T> NotificationStream<T> {
     /// Returns the next item; `None` after the host has ended and the queue is empty. Cancel-safe.
     pub async fn next(&mut self) -> Option<NotificationStreamItem<T>> {
         loop {
-            // The only reader. A notification before it waits is stored as a permit.
+            // This is the only reader, so `notify_one` before the wait is not lost.
             let changed = self.0.changed.notified();
             let next = self.0.state.lock().next();
             match next {
@@ -162,6 +169,7 @@ impl<T> fmt::Debug for NotificationStream<T> {
 }
 
 impl<T> QueueState<T> {
+    /// Queues a notification, and drops the oldest ones if the queue is full.
     fn push(&mut self, bytes: usize, notification: &Arc<T>) {
         while self.notifications.len() >= MAX_QUEUED_NOTIFICATIONS
             || (!self.notifications.is_empty() && self.bytes + bytes > MAX_QUEUED_BYTES)
@@ -174,6 +182,7 @@ impl<T> QueueState<T> {
         self.notifications.push_back((bytes, Arc::clone(notification)));
     }
 
+    /// Returns the next item, `None` at the end of the stream, or pending if the queue is empty.
     fn next(&mut self) -> Poll<Option<NotificationStreamItem<T>>> {
         if self.dropped > 0 {
             return Poll::Ready(Some(NotificationStreamItem::Lagged(std::mem::take(&mut self.dropped))));

@@ -1,8 +1,7 @@
-//! Table of resource subscriptions by instance.
+//! The table of resource subscriptions by instance.
 //!
-//! Subscriptions outlive an instance: its successor subscribes to the same resources. They are counted by URI; the
-//! last one removed ends the subscription. The table sends nothing: an instance compares it with its own
-//! subscriptions.
+//! Subscriptions outlive an instance: its successor subscribes to the same resources. Subscribers are counted by URI; the
+//! subscription ends with the last one. The table sends nothing: an instance compares it with its own subscriptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -17,34 +16,35 @@ use crate::state::dialog_id::DialogId;
 /// The maximum number of subscribed resources of all servers and dialogs.
 const MAX_SUBSCRIPTIONS: usize = 10_000;
 
-/// Identifies an instance independently of restarts: the shared one of a server, or that of one dialog.
+/// The key of an instance, which is independent of restarts: the shared one of a server, or that of one dialog.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct InstanceKey {
     pub(crate) server: ServerId,
     pub(crate) dialog: Option<DialogId>,
 }
 
-/// All subscriptions.
+/// The subscriptions of a host.
 #[derive(Default)]
 pub(crate) struct Subscriptions {
-    table: Mutex<Table>,
+    table: Mutex<SubscriptionTable>,
+    /// Notified when a subscription was removed.
     changed: Notify,
 }
 
 #[derive(Default)]
-struct Table {
+struct SubscriptionTable {
     /// The number of subscribers by instance and URI.
     counts: HashMap<InstanceKey, BTreeMap<String, usize>>,
-    /// The number of URIs.
+    /// The number of pairs of an instance and a URI.
     count: usize,
-    /// Instances that have lost a subscription.
+    /// The instances that have lost a subscription since the last call of [`Subscriptions::take_removed`].
     removed: HashSet<InstanceKey>,
 }
 
-/// A subscription to changes of a resource; dropping it ends it. Changes arrive in
+/// A subscription to changes of a resource, which ends when it is dropped. Changes are sent to
 /// [`Host::notifications`](crate::host::Host::notifications).
 pub struct Subscription {
-    all: Arc<Subscriptions>,
+    subscriptions: Arc<Subscriptions>,
     key: InstanceKey,
     uri: String,
 }
@@ -60,7 +60,7 @@ impl Subscription {
         self.key.dialog.as_ref()
     }
 
-    /// Returns the resource.
+    /// Returns the URI of the resource.
     pub fn uri(&self) -> &str {
         &self.uri
     }
@@ -74,7 +74,7 @@ impl fmt::Debug for Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        let mut table = self.all.table.lock();
+        let mut table = self.subscriptions.table.lock();
         let Some(uris) = table.counts.get_mut(&self.key) else { return };
         let Some(count) = uris.get_mut(&self.uri) else { return };
         *count -= 1;
@@ -88,12 +88,12 @@ impl Drop for Subscription {
         table.count -= 1;
         table.removed.insert(self.key.clone());
         drop(table);
-        self.all.changed.notify_one();
+        self.subscriptions.changed.notify_one();
     }
 }
 
 impl Subscriptions {
-    /// Adds a subscriber. `None`: too many resources are subscribed to.
+    /// Adds a subscriber. Returns `None` if too many resources are subscribed.
     pub(crate) fn add(self: &Arc<Subscriptions>, key: InstanceKey, uri: &str) -> Option<Subscription> {
         let mut table = self.table.lock();
         let is_full = table.count >= MAX_SUBSCRIPTIONS;
@@ -106,15 +106,15 @@ impl Subscriptions {
             }
         }
         drop(table);
-        Some(Subscription { all: Arc::clone(self), key, uri: uri.to_owned() })
+        Some(Subscription { subscriptions: Arc::clone(self), key, uri: uri.to_owned() })
     }
 
-    /// Returns the subscribed resources of an instance.
+    /// Returns the URIs of the subscribed resources of an instance.
     pub(crate) fn uris(&self, key: &InstanceKey) -> BTreeSet<String> {
         self.table.lock().counts.get(key).map(|it| it.keys().cloned().collect()).unwrap_or_default()
     }
 
-    /// Waits for instances that have lost a subscription. Cancel-safe.
+    /// Waits until instances have lost a subscription, and returns their keys. Cancel-safe.
     pub(crate) async fn take_removed(&self) -> HashSet<InstanceKey> {
         loop {
             let changed = self.changed.notified();

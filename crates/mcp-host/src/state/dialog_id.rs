@@ -3,17 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Identifies a dialog: a conversation, an agent, a task.
+/// The id of a dialog.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DialogId(Arc<str>);
 
 impl DialogId {
-    /// Creates an id chosen by the host. The empty id belongs to calls without a dialog.
+    /// Creates an id from any text. The empty one is the id of calls without a dialog.
     pub fn new(name: impl Into<Arc<str>>) -> DialogId {
         DialogId(name.into())
     }
 
-    /// Returns the owner of leases of calls without a dialog.
+    /// Returns the id of calls without a dialog, which share their leases.
     pub(crate) fn anonymous() -> DialogId {
         DialogId::new("")
     }

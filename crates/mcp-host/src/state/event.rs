@@ -27,7 +27,7 @@ impl HostEvent {
     }
 }
 
-/// The kinds of events.
+/// The kind of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HostEventKind {
@@ -92,7 +92,7 @@ pub enum HostEventKind {
     Retired,
 }
 
-/// Why a lease ended.
+/// The reason why a lease ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReleaseReason {

@@ -1,4 +1,4 @@
-//! Cache of the protocol era of each server, so that the next start needs no probe.
+//! The cache of the protocol era of each server, so that the next start needs no probe.
 //!
 //! An entry may be outdated. The session then tries the other era, and the result replaces the entry.
 
@@ -8,14 +8,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use mcp_host_model::{Endpoint, Era, ServerId};
 use parking_lot::Mutex;
 
-/// The maximum number of entries. Only endless reloads with new names reach it.
+/// The maximum number of entries. If it is reached, the cache is cleared.
 const MAX_SERVERS: usize = 4096;
 
-/// Eras by server id and endpoint, because another command or version is another server.
+/// The eras by server id and endpoint, because another command or version may have another era.
 #[derive(Debug, Default)]
 pub(crate) struct KnownEras(Mutex<HashMap<(ServerId, EndpointHash), Era>>);
 
-/// A hash of what decides which program a server is: the command with its arguments, or the URL.
+/// A hash of the command with its arguments, or of the URL.
 type EndpointHash = u64;
 
 impl KnownEras {

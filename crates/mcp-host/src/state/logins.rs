@@ -43,7 +43,7 @@ pub struct LoginOptions {
 }
 
 impl LoginOptions {
-    /// Options without a user agent: a server without a stored login cannot be used.
+    /// Creates options without a user agent: a server without a stored login cannot be used.
     pub fn new(store: Arc<dyn TokenStore>, client_name: impl Into<String>, help: LoginHelp) -> LoginOptions {
         LoginOptions {
             store,
@@ -58,16 +58,17 @@ impl LoginOptions {
     }
 }
 
-/// Returns the help text for a server without a login.
+/// A function that returns the help text for a server without a login.
 pub type LoginHelp = Arc<dyn Fn(&ServerId) -> String + Send + Sync>;
 
 /// The logins of a host. Clones share their state.
 #[derive(Clone)]
-pub struct Logins(Arc<Inner>);
+pub struct Logins(Arc<LoginState>);
 
-struct Inner {
+/// The state that clones of [`Logins`] share.
+struct LoginState {
     options: LoginOptions,
-    /// Authorizations that a connection holds.
+    /// The authorizations that connections use.
     current: Mutex<HashMap<(ServerId, Url), CurrentLogin>>,
 }
 
@@ -77,17 +78,17 @@ struct CurrentLogin {
     oauth: Weak<OAuth>,
 }
 
-/// What differs between the authorizations of a host.
-struct OAuthParts<'a> {
+/// The settings that differ between the authorizations of a host.
+struct OAuthSettings<'a> {
     store: Arc<dyn TokenStore>,
     unattended: Option<UnattendedGrant>,
     authorities: &'a Authorities,
 }
 
 impl Logins {
-    /// Creates logins; nothing is loaded yet.
+    /// Creates logins. Loads nothing.
     pub fn new(options: LoginOptions) -> Logins {
-        Logins(Arc::new(Inner { options, current: Mutex::default() }))
+        Logins(Arc::new(LoginState { options, current: Mutex::default() }))
     }
 
     /// Returns the authorization of a server, shared by its connections. `None` in these cases:
@@ -115,14 +116,15 @@ impl Logins {
         authorities: &Authorities,
         subject: Weak<SubjectToken>,
     ) -> Option<Arc<dyn Authorization>> {
-        let (url, credentials) = authorized_url(endpoint)?;
+        let (url, credentials) = url_and_credentials(endpoint)?;
         let subject = TokenSource::new(move || match subject.upgrade() {
             Some(subject) => Ok(subject.lock().clone()),
             None => Err("the session of the user has ended".to_owned()),
         });
-        let unattended = self.grant(server, credentials?, UnattendedGrantKind::TokenExchange(subject))?;
+        let unattended =
+            self.create_grant(server, credentials?, UnattendedGrantKind::TokenExchange(subject))?;
         let store = Arc::new(MemoryTokenStore::default());
-        self.create(server, url, OAuthParts { store, unattended: Some(unattended), authorities })
+        self.create_oauth(server, url, OAuthSettings { store, unattended: Some(unattended), authorities })
             .map(|it| Arc::new(it) as Arc<dyn Authorization>)
     }
 
@@ -147,29 +149,30 @@ impl Logins {
         endpoint: &Endpoint,
         authorities: &Authorities,
     ) -> Option<Arc<OAuth>> {
-        let (url, credentials) = authorized_url(endpoint)?;
+        let (url, credentials) = url_and_credentials(endpoint)?;
         let key = (server.clone(), url.clone());
         let mut current = self.0.current.lock();
-        let known = current.get(&key).filter(|known| known.credentials.as_ref() == credentials);
-        if let Some(known) = known.and_then(|known| known.oauth.upgrade()) {
-            return Some(known);
+        let known = current.get(&key).filter(|login| login.credentials.as_ref() == credentials);
+        if let Some(oauth) = known.and_then(|login| login.oauth.upgrade()) {
+            return Some(oauth);
         }
         let unattended = match credentials {
             Some(credentials) => {
-                Some(self.grant(server, credentials, UnattendedGrantKind::ClientCredentials)?)
+                Some(self.create_grant(server, credentials, UnattendedGrantKind::ClientCredentials)?)
             }
             None => None,
         };
         let store = Arc::clone(&self.0.options.store);
-        let new = Arc::new(self.create(server, url, OAuthParts { store, unattended, authorities })?);
+        let new =
+            Arc::new(self.create_oauth(server, url, OAuthSettings { store, unattended, authorities })?);
         current.retain(|_, it| it.oauth.strong_count() > 0);
         let oauth = Arc::downgrade(&new);
         current.insert(key, CurrentLogin { credentials: credentials.cloned(), oauth });
         Some(new)
     }
 
-    /// Returns the grant of configured credentials. `None` if they cannot be used, which is logged.
-    fn grant(
+    /// Creates the grant of configured credentials. Returns `None` if they cannot be used, which is logged.
+    fn create_grant(
         &self,
         server: &ServerId,
         credentials: &ClientCredentials<Secret>,
@@ -184,8 +187,9 @@ impl Logins {
         }
     }
 
-    fn create(&self, server: &ServerId, url: &Url, parts: OAuthParts<'_>) -> Option<OAuth> {
-        let OAuthParts { store, unattended, authorities } = parts;
+    /// Creates an authorization. Returns `None` if that is not possible, which is logged.
+    fn create_oauth(&self, server: &ServerId, url: &Url, parts: OAuthSettings<'_>) -> Option<OAuth> {
+        let OAuthSettings { store, unattended, authorities } = parts;
         let LoginOptions { store: _, user, client_name, client_metadata, client, issuer, scopes, help } =
             self.0.options.clone();
         let mut options = OAuthOptions::new(store, client_name);
@@ -208,7 +212,7 @@ impl Logins {
 }
 
 /// Returns the URL and the credentials of a server that may need authorization.
-fn authorized_url(endpoint: &Endpoint) -> Option<(&Url, Option<&ClientCredentials<Secret>>)> {
+fn url_and_credentials(endpoint: &Endpoint) -> Option<(&Url, Option<&ClientCredentials<Secret>>)> {
     match endpoint {
         Endpoint::Http(it) | Endpoint::Sse(it) => {
             let has_header = it.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
@@ -218,7 +222,7 @@ fn authorized_url(endpoint: &Endpoint) -> Option<(&Url, Option<&ClientCredential
     }
 }
 
-/// Returns a grant with configured credentials.
+/// Creates a grant with configured credentials.
 fn unattended_grant(
     credentials: &ClientCredentials<Secret>,
     kind: UnattendedGrantKind,

@@ -45,7 +45,8 @@ pub struct ServerStatus {
     pub state: ServerState,
     /// The era of its connection, if it has one.
     pub era: Option<Era>,
-    /// What is wrong. A [`ServerState::Ready`] server has an error when a change failed and it runs as before.
+    /// The current error. A [`ServerState::Ready`] server has one if a changed configuration could not be started, and it
+    /// runs with the previous one.
     pub error: Option<HostError>,
 }
 
@@ -78,21 +79,9 @@ pub enum ServerState {
 }
 
 impl ServerState {
-    /// `starting`, `ready`, `restarting`, `failed`, `disabled` or `stopped`.
+    /// Returns `starting`, `ready`, `restarting`, `failed`, `disabled` or `stopped`.
     pub fn as_str(self) -> &'static str {
         self.into()
-    }
-}
-
-impl HostSnapshot {
-    /// Creates the snapshot before the first configuration.
-    pub(crate) fn empty() -> HostSnapshot {
-        HostSnapshot {
-            generation: 0,
-            catalog: Arc::new(Catalog::empty()),
-            servers: Vec::new(),
-            problems: Vec::new(),
-        }
     }
 }
 

@@ -1,5 +1,4 @@
-//! Cache of what servers report about themselves. A leased server has no instance between leases; its last report
-//! remains available.
+//! The cache of the reports of servers about themselves. It has the last report of a leased server between leases.
 
 use std::collections::HashMap;
 
@@ -17,7 +16,7 @@ pub struct ServerDetails {
     pub info: Option<ServerInfo>,
 }
 
-/// The last report by server.
+/// The last report of each server.
 #[derive(Default)]
 pub(crate) struct ServerInfoCache(RwLock<HashMap<ServerId, ServerInfo>>);
 

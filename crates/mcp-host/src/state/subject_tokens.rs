@@ -8,11 +8,11 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::state::dialog_id::DialogId;
 
-/// The latest access token of a dialog's user. Instances of the dialog hold weak references, so that the
-/// token is dropped with the dialog.
+/// The latest access token of a dialog's user. Instances of the dialog have weak references to it, so it is dropped with
+/// the dialog.
 pub(crate) type SubjectToken = Mutex<Secret>;
 
-/// The access tokens of users.
+/// The access tokens of users by dialog.
 #[derive(Default)]
 pub(crate) struct SubjectTokens(RwLock<HashMap<DialogId, Arc<SubjectToken>>>);
 

@@ -19,7 +19,7 @@ const MAX_FILE_BYTES: u64 = 256 << 10;
 /// The maximum number of files considered in the folder; others are ignored.
 const MAX_FILES: usize = 4096;
 
-/// Stores grants in a folder.
+/// A store of grants in a folder.
 #[derive(Debug, Clone)]
 pub struct FileTokenStore {
     folder: PathBuf,
@@ -41,7 +41,7 @@ impl FileTokenStore {
         let listed = match fs::read_dir(&self.folder) {
             Ok(listed) => listed,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(failed("read", &self.folder, &error)),
+            Err(error) => return Err(store_error("read", &self.folder, &error)),
         };
         let start = format!("{}-", short_hash(resource.as_str()));
         let names = listed.take(MAX_FILES).filter_map(Result::ok).map(|it| it.path());
@@ -52,20 +52,20 @@ impl FileTokenStore {
         Ok(ours.collect())
     }
 
-    /// Opens the lock file of a resource and creates it if needed. Does not lock it.
-    fn lock(&self, resource: &Url) -> Result<File, TokenStoreError> {
+    /// Opens the lock file of a resource, and creates it if needed. Does not lock it.
+    fn open_lock_file(&self, resource: &Url) -> Result<File, TokenStoreError> {
         let path = self.folder.join(format!("{}.lock", short_hash(resource.as_str())));
-        make_private(&self.folder).map_err(|it| failed("create", &self.folder, &it))?;
+        create_private_folder(&self.folder).map_err(|it| store_error("create", &self.folder, &it))?;
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&path).map_err(|it| failed("open", &path, &it))
+        options.open(&path).map_err(|it| store_error("open", &path, &it))
     }
 
     /// Replaces a file atomically and durably.
     fn write(&self, path: &Path, text: &[u8]) -> io::Result<()> {
-        make_private(&self.folder)?;
+        create_private_folder(&self.folder)?;
         // The temporary file has mode 0600 from the start, so the token is never readable by others.
         let mut file = crate::fs::atomic_write::create_temp(&self.folder)?;
         file.write_all(text)?;
@@ -98,7 +98,7 @@ impl TokenStore for FileTokenStore {
         let saved = kept.map(|(saved, _)| saved.saturating_add(1)).fold(now, u64::max);
         let text = text(saved, grant);
         let path = self.path(&grant.resource, &grant.issuer);
-        self.write(&path, text.as_bytes()).map_err(|it| failed("write", &path, &it))
+        self.write(&path, text.as_bytes()).map_err(|it| store_error("write", &path, &it))
     }
 
     fn remove(&self, resource: &Url) -> Result<usize, TokenStoreError> {
@@ -106,7 +106,7 @@ impl TokenStore for FileTokenStore {
         for path in &files {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(failed("remove", path, &error));
+                    return Err(store_error("remove", path, &error));
                 }
                 Ok(()) | Err(_) => {}
             }
@@ -115,11 +115,11 @@ impl TokenStore for FileTokenStore {
     }
 
     fn lock_refresh(&self, resource: &Url) -> Result<Option<RefreshLock>, TokenStoreError> {
-        let file = self.lock(resource)?;
+        let file = self.open_lock_file(resource)?;
         match FileExt::try_lock(&file) {
             Ok(()) => Ok(Some(RefreshLock::new(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(failed("lock a file in", &self.folder, &error)),
+            Err(TryLockError::Error(error)) => Err(store_error("lock a file in", &self.folder, &error)),
         }
     }
 }
@@ -130,7 +130,7 @@ fn read(path: &Path) -> Result<Option<(u64, Grant)>, TokenStoreError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed("read", path, &error)),
+        Err(error) => return Err(store_error("read", path, &error)),
     };
     let mut text = String::new();
     if file.take(MAX_FILE_BYTES).read_to_string(&mut text).is_err() {
@@ -152,7 +152,7 @@ pub fn text(saved: u64, grant: &Grant) -> String {
 }
 
 /// Creates the folder with mode 0700. The mode of an existing folder is not changed.
-fn make_private(folder: &Path) -> io::Result<()> {
+fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -165,8 +165,12 @@ fn short_hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }
 
-fn failed(what: &str, path: &Path, error: &io::Error) -> TokenStoreError {
-    TokenStoreError::new(format!("cannot use the stored logins: cannot {what} {}: {error}", path.display()))
+/// Creates the error of a file operation; `operation` is its verb.
+fn store_error(operation: &str, path: &Path, error: &io::Error) -> TokenStoreError {
+    TokenStoreError::new(format!(
+        "cannot use the stored logins: cannot {operation} {}: {error}",
+        path.display()
+    ))
 }
 
 #[cfg(test)]

@@ -171,7 +171,7 @@ impl Connector {
         options.log_level = level;
         options.known_era = self.known_eras.get(&spec.id, &server.endpoint);
         let session = Session::connect(self.connections.wrap(dial), options).await.map_err(to_host_error)?;
-        let list_snapshot = match lists {
+        let listing = match lists {
             ListSource::Read => self.read_lists(&session, server, session.start_deadline()).await,
             ListSource::Known(lists) => {
                 // The lists of a user's instance are not read, because they may not be those of other users.
@@ -182,20 +182,20 @@ impl Connector {
                 Ok(ListSnapshot { lists, ..ListSnapshot::empty(changes) })
             }
         };
-        match list_snapshot {
-            Ok(mut list_snapshot) => {
+        match listing {
+            Ok(mut listing) => {
                 let era = session.era();
-                list_snapshot.identity = server_identity(&session.server());
+                listing.identity = server_identity(&session.server());
                 if !is_of_user {
                     self.shared.server_info.insert(&spec.id, session.server());
                 }
                 self.known_eras.insert(&spec.id, &server.endpoint, era);
                 let (server, process) = (Arc::clone(server), dial_options.process);
-                let gauge = self.shared.metrics.connection_opened(spec.id.as_str());
+                let gauge = self.shared.metrics.count_connection(spec.id.as_str());
                 let created = (self.shared.wall_clock)();
                 let parts =
                     InstanceParts { session, server, process, created, gauge, current_level: level, dialog };
-                Ok(StartedInstance { instance: Arc::new(Instance::new(parts)), era, list_snapshot })
+                Ok(StartedInstance { instance: Arc::new(Instance::new(parts)), era, listing })
             }
             Err(mut error) => {
                 let ended = session.close(CLOSE_TIMEOUT).await;
@@ -292,25 +292,20 @@ impl Connector {
         // Taken before the lists are read, so that later changes cause another read.
         let seen = *session.list_changes().borrow();
         // Boxed, because all servers start at once and each start would hold three lists on its future.
-        let read_if_enabled = |kind| {
-            let is_enabled = kinds.contains(&kind);
-            async move {
-                let read =
-                    || Box::pin(read_list_within(session, server, kind, deadline, &self.shared.metrics));
-                if is_enabled { Some(read().await) } else { None }
-            }
+        let metrics = &self.shared.metrics;
+        let read = |kind| {
+            let read =
+                kinds.contains(&kind).then(|| read_list_within(session, server, kind, deadline, metrics));
+            async move { Some(Box::pin(read?).await) }
         };
-        let (tools, prompts, resources) = tokio::join!(
-            read_if_enabled(ListKind::Tool),
-            read_if_enabled(ListKind::Prompt),
-            read_if_enabled(ListKind::Resource)
-        );
+        let (tools, prompts, resources) =
+            tokio::join!(read(ListKind::Tool), read(ListKind::Prompt), read(ListKind::Resource));
         if let Some(ListUpdate::Failed(ListKind::Tool, error)) = tools {
             return Err(error);
         }
         let updates = [tools, prompts, resources].into_iter().flatten();
-        let list_snapshot = updates.fold(ListSnapshot::empty(seen), ListSnapshot::with_update);
-        Ok(list_snapshot.finish_read(&kinds, Instant::now()))
+        let listing = updates.fold(ListSnapshot::empty(seen), ListSnapshot::with_update);
+        Ok(listing.finish_read(&kinds, Instant::now()))
     }
 
     /// Returns the server, with the command `mcp-host` replaced by the path of the host's executable.

@@ -12,8 +12,7 @@ use tokio::time::Instant;
 use crate::error::HostError;
 use crate::supervisor::connector::read_list_within;
 use crate::supervisor::instance::Instance;
-use crate::supervisor::lists::enabled_lists;
-use crate::supervisor::lists::{ListSnapshot, changed_lists};
+use crate::supervisor::lists::{ListSnapshot, changed_lists, enabled_lists};
 use crate::supervisor::machine::{MachineEvent, StartTicket, saturating_after};
 use crate::supervisor::server_error::server_error;
 use crate::telemetry::metrics::HostMetrics;
@@ -29,7 +28,7 @@ const MAX_QUIET_WAIT: Duration = Duration::from_secs(1);
 pub(crate) async fn watch(
     ticket: StartTicket,
     instance: &Instance,
-    list_snapshot: ListSnapshot,
+    listing: ListSnapshot,
     metrics: &HostMetrics,
     is_supervised: bool,
 ) -> MachineEvent<Arc<Instance>> {
@@ -45,37 +44,33 @@ pub(crate) async fn watch(
             MachineEvent::Disconnected(ticket, disconnect_error(&instance.server(), &error))
         }
         method = instance.wait_for_server_request() => MachineEvent::ServerRequest(ticket, method),
-        list_snapshot = next_lists(instance, list_snapshot, metrics) => MachineEvent::ListsRead(ticket, list_snapshot),
+        listing = next_lists(instance, listing, metrics) => MachineEvent::ListsRead(ticket, listing),
     }
 }
 
 /// Waits for an announcement or a due retry, then reads the affected lists. Returns all lists.
-async fn next_lists(
-    instance: &Instance,
-    mut list_snapshot: ListSnapshot,
-    metrics: &HostMetrics,
-) -> ListSnapshot {
+async fn next_lists(instance: &Instance, mut listing: ListSnapshot, metrics: &HostMetrics) -> ListSnapshot {
     let (kinds, requested) = tokio::select! {
         biased;
-        announced = wait_for_announcement(instance, &list_snapshot) => {
+        announced = wait_for_announcement(instance, &listing) => {
             let ListAnnouncement { kinds, seen, requested } = announced;
-            list_snapshot.seen = seen;
+            listing.seen = seen;
             (kinds, Some(requested))
         }
-        () = wait_for_retry(&list_snapshot) => (list_snapshot.failed_lists(), None),
+        () = wait_for_retry(&listing) => (listing.failed_lists(), None),
     };
     let server = &instance.server();
     let deadline = saturating_after(Instant::now(), server.spec.limits.startup);
     for kind in &kinds {
         // Boxed, because it is rare and would enlarge the task of every server.
         let read = Box::pin(read_list_within(&instance.session, server, *kind, deadline, metrics)).await;
-        list_snapshot = list_snapshot.with_update(read);
+        listing = listing.with_update(read);
     }
     let now = Instant::now();
     if let Some(requested) = requested {
-        list_snapshot.pacing = list_snapshot.pacing.record_announced_read(requested, now);
+        listing.pacing = listing.pacing.record_announced_read(requested, now);
     }
-    list_snapshot.finish_read(&kinds, now)
+    listing.finish_read(&kinds, now)
 }
 
 /// An announcement of changed lists.
@@ -89,15 +84,12 @@ struct ListAnnouncement {
 }
 
 /// Waits for an announcement and then for the delay since the last read.
-async fn wait_for_announcement(instance: &Instance, list_snapshot: &ListSnapshot) -> ListAnnouncement {
+async fn wait_for_announcement(instance: &Instance, listing: &ListSnapshot) -> ListAnnouncement {
     let enabled = enabled_lists(&instance.server());
     let changed = |now| {
-        changed_lists(list_snapshot.seen, now)
-            .into_iter()
-            .filter(|it| enabled.contains(it))
-            .collect::<Vec<_>>()
+        changed_lists(listing.seen, now).into_iter().filter(|it| enabled.contains(it)).collect::<Vec<_>>()
     };
-    let mut seen = list_snapshot.seen;
+    let mut seen = listing.seen;
     loop {
         seen = wait_until_quiet(instance, seen).await;
         // A disabled list may change without a read.
@@ -105,7 +97,7 @@ async fn wait_for_announcement(instance: &Instance, list_snapshot: &ListSnapshot
             continue;
         }
         let requested = Instant::now();
-        tokio::time::sleep_until(list_snapshot.pacing.earliest_read(requested)).await;
+        tokio::time::sleep_until(listing.pacing.earliest_read(requested)).await;
         // List changes during the delay belong to the same read.
         let seen = *instance.session.list_changes().borrow();
         return ListAnnouncement { kinds: changed(seen), seen, requested };
@@ -113,8 +105,8 @@ async fn wait_for_announcement(instance: &Instance, list_snapshot: &ListSnapshot
 }
 
 /// Waits until failed lists are to be read again. Waits forever if there are none.
-async fn wait_for_retry(list_snapshot: &ListSnapshot) {
-    match list_snapshot.pacing.retry_at() {
+async fn wait_for_retry(listing: &ListSnapshot) {
+    match listing.pacing.retry_at() {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }

@@ -99,19 +99,19 @@ impl ListSnapshot {
                 self.failures.push((kind, failure));
                 return self;
             }
-            ListUpdate::Tools(listing) => {
-                self.schema_defects = find_schema_defects(&listing.items);
-                lists.tools = into_arcs(listing.items);
-                listing.rejected
+            ListUpdate::Tools(result) => {
+                self.schema_defects = find_schema_defects(&result.items);
+                lists.tools = into_arcs(result.items);
+                result.rejected
             }
-            ListUpdate::Prompts(listing) => {
-                lists.prompts = into_arcs(listing.items);
-                listing.rejected
+            ListUpdate::Prompts(result) => {
+                lists.prompts = into_arcs(result.items);
+                result.rejected
             }
-            ListUpdate::Resources(listing, templates) => {
-                lists.resources = into_arcs(listing.items);
+            ListUpdate::Resources(result, templates) => {
+                lists.resources = into_arcs(result.items);
                 lists.templates = into_arcs(templates.items);
-                listing.rejected.into_iter().chain(templates.rejected).collect()
+                result.rejected.into_iter().chain(templates.rejected).collect()
             }
         };
         lists.rejected.retain(|it| it.list != kind);
@@ -145,11 +145,11 @@ impl ListUpdate {
             items.fold((0, 0), |(count, bytes), it| (count + 1, bytes + it.as_bytes().len()))
         }
         let items = match self {
-            ListUpdate::Tools(listing) => sum(listing.items.iter().map(|it| &it.raw)),
-            ListUpdate::Prompts(listing) => sum(listing.items.iter().map(|it| &it.raw)),
-            ListUpdate::Resources(listing, templates) => {
+            ListUpdate::Tools(result) => sum(result.items.iter().map(|it| &it.raw)),
+            ListUpdate::Prompts(result) => sum(result.items.iter().map(|it| &it.raw)),
+            ListUpdate::Resources(result, templates) => {
                 let templates = templates.items.iter().map(|it| &it.raw);
-                sum(listing.items.iter().map(|it| &it.raw).chain(templates))
+                sum(result.items.iter().map(|it| &it.raw).chain(templates))
             }
             ListUpdate::Failed(_, error) => return Err(error),
         };
@@ -234,14 +234,14 @@ mod tests {
 
     #[track_caller]
     fn check(steps: Vec<ListUpdate>, want: &str) {
-        let list_snapshot = steps
+        let listing = steps
             .into_iter()
             .fold(ListSnapshot::empty(ListChangeCounts::default()), ListSnapshot::with_update);
-        let ServerLists { tools, prompts, resources: _, templates: _, rejected, .. } = &*list_snapshot.lists;
+        let ServerLists { tools, prompts, resources: _, templates: _, rejected, .. } = &*listing.lists;
         let words = tools.iter().map(|it| it.name.to_string());
         let words = words.chain(prompts.iter().map(|it| format!("p:{}", it.name)));
         let words = words.chain(rejected.iter().map(|it| format!("-{}", it.item.name.as_ref().unwrap())));
-        let words = words.chain(list_snapshot.failures.iter().map(|it| format!("!{}", it.0.as_str())));
+        let words = words.chain(listing.failures.iter().map(|it| format!("!{}", it.0.as_str())));
         assert_eq!(words.collect::<Vec<_>>().join(" "), want);
     }
 
@@ -261,9 +261,9 @@ mod tests {
             {"name":"b","inputSchema":{"type":"object"}},{"name":"c","inputSchema":{"type":"string"}}]}"##;
         let page = RawJson::parse(page.into()).unwrap();
         let tools = |items| ListUpdate::Tools(ListResult::new(items));
-        let list_snapshot = ListSnapshot::empty(ListChangeCounts::default())
+        let listing = ListSnapshot::empty(ListChangeCounts::default())
             .with_update(tools(read_tools(&page).unwrap().items));
-        let defects: Vec<String> = list_snapshot
+        let defects: Vec<String> = listing
             .schema_defects
             .iter()
             .map(|it| format!("{} {:?} {}", it.tool, it.problem, it.reason))
@@ -277,7 +277,7 @@ mod tests {
                 format!("c ArgumentsUnchecked {unusable}: its type must be `object` and is `string`"),
             ]
         );
-        assert_eq!(list_snapshot.with_update(tools(Vec::new())).schema_defects, []);
+        assert_eq!(listing.with_update(tools(Vec::new())).schema_defects, []);
     }
 
     #[test]

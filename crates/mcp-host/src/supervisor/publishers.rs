@@ -46,7 +46,7 @@ pub(crate) struct Senders {
 impl Senders {
     /// Creates channels with empty content.
     pub(crate) fn new() -> Senders {
-        let snapshot = Arc::new(HostSnapshot::empty());
+        let snapshot = Arc::new(HostSnapshot::default());
         Senders {
             routing_table: watch::Sender::new(Arc::new(RoutingTable::empty(&snapshot))),
             snapshot: watch::Sender::new(snapshot),

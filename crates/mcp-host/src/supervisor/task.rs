@@ -333,11 +333,11 @@ impl SupervisorTask {
                     }
                 }
             }
-            MachineAction::Watch { ticket, instance, list_snapshot } => {
+            MachineAction::Watch { ticket, instance, listing } => {
                 let (kind, shared) = (TaskKind::Watch(ticket.clone()), Arc::clone(&self.connector.shared));
                 let is_supervised = self.machine.is_supervised();
                 self.spawn(kind, async move {
-                    Some(watch(ticket, &instance, list_snapshot, &shared.metrics, is_supervised).await)
+                    Some(watch(ticket, &instance, listing, &shared.metrics, is_supervised).await)
                 });
             }
             MachineAction::SetLimits(instance, server) => instance.set_limits(server),

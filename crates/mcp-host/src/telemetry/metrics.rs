@@ -88,7 +88,7 @@ pub(crate) enum Operation {
     Call,
 }
 
-/// The outcome of a reload.
+/// The outcome of a reload, with its label.
 #[derive(Debug, Clone, Copy, IntoStaticStr)]
 pub(crate) enum ReloadOutcome {
     #[strum(serialize = "taken")]
@@ -102,13 +102,14 @@ pub(crate) enum ReloadOutcome {
 /// The `outcome` of a successful call.
 pub(crate) const SUCCESS: &str = "success";
 
-/// How long cached counters are used before the recorder is asked again. The recorder may be replaced, or forget idle
-/// counters.
+/// The time for which cached counters are used. After it they are requested again, because the recorder may have been
+/// replaced, or have removed idle counters.
 const RECORDER_REFRESH: Duration = Duration::from_secs(1);
 
 /// The metrics of one host, with its known server names.
 #[derive(Debug, Default)]
 pub(crate) struct HostMetrics {
+    /// The known server names, with cached counters.
     servers: Mutex<ahash::HashMap<Arc<str>, Option<SuccessCounters>>>,
 }
 
@@ -127,18 +128,18 @@ impl SuccessCounters {
         SuccessCounters {
             calls: counter!(CALLS, "server" => server.clone(), "outcome" => SUCCESS),
             durations: histogram!(CALL_DURATION, "server" => server, "outcome" => SUCCESS),
-            recorder: recorder(),
+            recorder: recorder_address(),
             resolved_at: now,
         }
     }
 }
 
 /// Returns the address of the current recorder.
-fn recorder() -> usize {
+fn recorder_address() -> usize {
     metrics::with_recorder(|it| std::ptr::from_ref(it).addr())
 }
 
-/// Counts an open connection until it is dropped.
+/// A guard that counts an open connection until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionGauge(SharedString);
 
@@ -148,7 +149,7 @@ impl Drop for ConnectionGauge {
     }
 }
 
-/// Counts the leases of a host; dropping it subtracts them.
+/// The part of the metric [`LEASES`] of one host. Dropping it subtracts the leases.
 #[derive(Debug, Default)]
 pub(crate) struct LeaseGauge(usize);
 
@@ -190,23 +191,24 @@ impl HostMetrics {
         histogram!(CALL_DURATION, "server" => server, "outcome" => outcome).record(duration.as_secs_f64());
     }
 
+    /// Records a successful call with cached counters.
     fn record_success(&self, server: &str, duration: Duration, now: Instant) {
-        let recorder = recorder();
-        let is_new = |it: &&SuccessCounters| {
+        let recorder = recorder_address();
+        let is_current = |it: &&SuccessCounters| {
             it.recorder == recorder
                 && now.checked_duration_since(it.resolved_at).is_some_and(|age| age < RECORDER_REFRESH)
         };
-        let known = self.servers.lock().get(server).and_then(|it| it.as_ref().filter(is_new).cloned());
+        let cached = self.servers.lock().get(server).and_then(|it| it.as_ref().filter(is_current).cloned());
         // The recorder runs outside the lock.
-        let counted = known.unwrap_or_else(|| {
-            let counted = SuccessCounters::of(self.server_label(Some(server)), now);
+        let counters = cached.unwrap_or_else(|| {
+            let counters = SuccessCounters::of(self.server_label(Some(server)), now);
             if let Some(target) = self.servers.lock().get_mut(server) {
-                *target = Some(counted.clone());
+                *target = Some(counters.clone());
             }
-            counted
+            counters
         });
-        counted.calls.increment(1);
-        counted.durations.record(duration.as_secs_f64());
+        counters.calls.increment(1);
+        counters.durations.record(duration.as_secs_f64());
     }
 
     /// Records a failed operation.
@@ -227,7 +229,7 @@ impl HostMetrics {
     }
 
     /// Counts a connection as open until the result is dropped.
-    pub(crate) fn connection_opened(&self, server: &str) -> ConnectionGauge {
+    pub(crate) fn count_connection(&self, server: &str) -> ConnectionGauge {
         let server = self.server_label(Some(server));
         gauge!(INSTANCES, "server" => server.clone()).increment(1.0);
         ConnectionGauge(server)
@@ -239,7 +241,7 @@ impl HostMetrics {
         counter!(RELOADS, "outcome" => outcome).increment(1);
     }
 
-    /// Records a publication.
+    /// Records the number of the published generation.
     pub(crate) fn set_generation(&self, generation: u64) {
         gauge!(GENERATION).set(generation as f64);
     }
@@ -253,6 +255,7 @@ impl HostMetrics {
         }
     }
 
+    /// Returns the label `server` for a server name.
     fn server_label(&self, name: Option<&str>) -> SharedString {
         let Some(name) = name else { return SharedString::const_str(NO_SERVER) };
         let mut servers = self.servers.lock();

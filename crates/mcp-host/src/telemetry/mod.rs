@@ -9,5 +9,5 @@ use std::sync::Arc;
 
 use mcp_host_model::TraceContext;
 
-/// Returns the current trace. It runs in the calling task, within the call's span, and must not block.
+/// A function that returns the current trace. It runs in the calling task, within the call's span, and must not block.
 pub type TraceSource = Arc<dyn Fn() -> Option<TraceContext> + Send + Sync>;

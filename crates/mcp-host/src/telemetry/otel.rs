@@ -47,11 +47,11 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::telemetry::metrics::CALL_DURATION;
 
-/// The instrumentation scope.
+/// The name of the instrumentation scope.
 const SCOPE: &str = "mcp-host";
 
 /// The histogram bounds of call durations, in seconds.
-const DURATIONS: [f64; 14] =
+const DURATION_BOUNDS: [f64; 14] =
     [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
 
 /// The collector of traces and metrics.
@@ -61,7 +61,7 @@ pub struct Collector {
     /// The base URL of an OTLP/HTTP collector; `/v1/traces` and `/v1/metrics` are appended. `None`: the variables of
     /// OpenTelemetry (`OTEL_EXPORTER_OTLP_ENDPOINT` …), else `http://localhost:4318`.
     pub endpoint: Option<String>,
-    /// The `service.name`.
+    /// The name of the program, sent as `service.name`.
     pub service: String,
 }
 
@@ -72,7 +72,7 @@ impl Collector {
     }
 }
 
-/// Why the export could not be set up.
+/// The error of an export that could not be set up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
@@ -140,9 +140,9 @@ impl Export {
 
     /// Returns the recorder for [`metrics`](crate::telemetry::metrics).
     pub fn recorder(&self) -> impl Recorder + Send + Sync + use<> {
-        let mut res = OpenTelemetryRecorder::new(OpenTelemetryMetrics::new(self.metrics.meter(SCOPE)));
-        res.set_histogram_bounds_mut([CALL_DURATION].into_iter(), &DURATIONS);
-        res
+        let mut recorder = OpenTelemetryRecorder::new(OpenTelemetryMetrics::new(self.metrics.meter(SCOPE)));
+        recorder.set_histogram_bounds_mut([CALL_DURATION].into_iter(), &DURATION_BOUNDS);
+        recorder
     }
 
     /// Sends pending data. Blocks until the collector has responded, so it must not run on a runtime thread.
@@ -153,7 +153,7 @@ impl Export {
         }
     }
 
-    /// Sends pending data and ends the export. Blocks likewise.
+    /// Sends pending data and ends the export. Blocks like [`Export::flush`].
     pub fn shutdown(self) {
         drop(self);
     }
@@ -171,11 +171,13 @@ impl Drop for Export {
 /// Returns the current trace: of the current `tracing` span, else of OpenTelemetry's current context. `None` if neither
 /// is exported.
 pub fn current_trace() -> Option<TraceContext> {
-    let of_span = tracing::Span::current().context();
-    of(of_span.span().span_context()).or_else(|| of(opentelemetry::Context::current().span().span_context()))
+    let context = tracing::Span::current().context();
+    trace_context(context.span().span_context())
+        .or_else(|| trace_context(opentelemetry::Context::current().span().span_context()))
 }
 
-fn of(span: &SpanContext) -> Option<TraceContext> {
+/// Converts a span context; `None` if it is invalid.
+fn trace_context(span: &SpanContext) -> Option<TraceContext> {
     if !span.is_valid() {
         return None;
     }

@@ -24,7 +24,7 @@ use crate::telemetry::metrics::{HostMetrics, Operation, SUCCESS};
 /// The outcome of an operation whose future was dropped.
 const CANCELLED: &str = "cancelled";
 
-/// Records the outcome of an operation in its span: on `end`, or `cancelled` on drop.
+/// A guard that records the outcome of an operation in its span: that of `end`, or `cancelled` if it is dropped.
 pub(crate) struct SpanGuard {
     span: Span,
     started: Instant,
@@ -32,12 +32,12 @@ pub(crate) struct SpanGuard {
 }
 
 impl SpanGuard {
-    /// Starts in the current span.
+    /// Begins an operation in the current span.
     pub(crate) fn begin() -> SpanGuard {
         SpanGuard { span: Span::current(), started: Instant::now(), is_finished: false }
     }
 
-    /// Records the outcome; returns the duration.
+    /// Records the outcome and returns the duration.
     pub(crate) fn end(mut self, outcome: &'static str) -> Duration {
         self.is_finished = true;
         self.record_outcome(outcome)
@@ -58,7 +58,7 @@ impl Drop for SpanGuard {
     }
 }
 
-/// Records the outcome of a call in its span and the metrics: on `end`, or `cancelled` on drop.
+/// A guard that records the outcome of a call in its span and the metrics: that of `end`, or `cancelled` if it is dropped.
 pub(crate) struct CallGuard<'a> {
     metrics: &'a HostMetrics,
     span: Span,
@@ -68,7 +68,7 @@ pub(crate) struct CallGuard<'a> {
 }
 
 impl<'a> CallGuard<'a> {
-    /// Starts with a new span.
+    /// Begins a call with a new span.
     pub(crate) fn begin(metrics: &'a HostMetrics) -> CallGuard<'a> {
         let span = tracing::info_span!(
             "call",

@@ -157,7 +157,7 @@ async fn dm_104_drain_deadline_before_at_and_after_the_end_of_a_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wait_for_waits_for_the_named_servers_only() {
+async fn wait_for_servers_ignores_other_servers() {
     let ids = |names: &[&str]| -> Vec<mcp_host_model::ServerId> {
         names.iter().map(|it| mcp_host_model::ServerId::parse(it).unwrap()).collect()
     };

@@ -111,7 +111,7 @@ fn hd_134_missing_variable_refuses_a_holodeck_file() {
 }
 
 #[test]
-fn variables_fall_back_to_the_given_env_file() {
+fn variables_fall_back_to_the_env_file() {
     let files =
         [("agent.yaml", HOLODECK), ("extra.env", "OTHER=1\n"), ("given.env", "MCP_HOST_TEST_UNSET=given\n")];
     let loaded = load_files(&files, |folder, it| it.env_file = Some(folder.join("given.env"))).unwrap();
@@ -150,7 +150,7 @@ fn unreadable_file_is_reported_with_its_reason() {
 }
 
 #[test]
-fn given_profile_overrides_detection() {
+fn requested_profile_overrides_detection() {
     let read_as_dominds = |_: &Path, it: &mut LoadRequest| it.profile = Some(Profile::Dominds);
     let loaded = load_files(&[("any.txt", DOMINDS)], read_as_dominds).unwrap();
     assert_eq!(loaded.desired.servers.len(), 1);

@@ -103,7 +103,7 @@ async fn unresponsive_server_is_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn servers_are_probed_after_the_machine_slept() {
+async fn servers_are_probed_after_a_suspend() {
     let slept = Arc::new(AtomicU64::new(0));
     let (begun, wall, also) = (Instant::now(), SystemTime::now(), Arc::clone(&slept));
     let wall_clock =

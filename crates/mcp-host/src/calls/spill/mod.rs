@@ -159,7 +159,7 @@ impl SpillStore {
             drop(permit);
             written
         };
-        match self.pool.spawn(work).end().await {
+        match self.pool.spawn(work).outcome().await {
             Ok(TaskOutcome::Done(written)) => Ok(written),
             Ok(TaskOutcome::TimedOut) => {
                 self.files.stalled.store(true, Ordering::Relaxed);
@@ -193,7 +193,7 @@ impl SpillStore {
         if let Some(folder) = self.files.close() {
             let files = Arc::clone(&self.files);
             // Fails only at the end of the runtime; the operation continues.
-            let _ = self.pool.spawn(move || files.remove_folder(folder)).end().await;
+            let _ = self.pool.spawn(move || files.remove_folder(folder)).outcome().await;
         }
     }
 

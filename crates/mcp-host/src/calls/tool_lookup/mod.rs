@@ -159,7 +159,7 @@ pub(super) fn unavailable_error(unavailable: &UnavailableServer, label: &str) ->
         | ServerState::Stopped => "",
     };
     let server =
-        if failure.names_server() { String::new() } else { format!("server '{}': ", unavailable.name) };
+        if failure.has_context() { String::new() } else { format!("server '{}': ", unavailable.name) };
     let message = format!("{label} is not available: {server}{}{restart}", failure.message);
     HostError { help: failure.help.clone(), ..HostError::new(failure.kind, message) }
 }

@@ -1,4 +1,4 @@
-//! Variables for configurations: the process environment, then an optional `.env` file.
+//! The variables of configurations: those of the process environment, and those of an optional `.env` file.
 
 use mcp_host_model::Secret;
 
@@ -9,8 +9,8 @@ pub(super) fn variable(file: &[(String, Secret)], name: &str) -> Option<String> 
     std::env::var(name).ok().or_else(in_file)
 }
 
-/// Returns the names of all variables.
-pub(super) fn names(file: &[(String, Secret)]) -> Vec<String> {
+/// Returns the names of all variables, for suggestions.
+pub(super) fn variable_names(file: &[(String, Secret)]) -> Vec<String> {
     let process = std::env::vars_os().filter_map(|it| it.0.into_string().ok());
     process.chain(file.iter().map(|it| it.0.clone())).collect()
 }

@@ -7,12 +7,12 @@ use std::path::Path;
 /// The maximum file size, about a thousand times the largest known configuration.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// Why a file could not be read as text.
+/// The error of a file that could not be read as text.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
     /// An I/O error.
-    #[error("{}", io_text(.0))]
+    #[error("{}", io_message(.0))]
     Io(io::Error),
     /// The file exceeds the size limit.
     #[error("it is larger than {} MiB", MAX_FILE_BYTES >> 20)]
@@ -21,7 +21,7 @@ pub enum FileError {
     #[error("it is not a regular file")]
     NotRegular,
     /// The file is not UTF-8.
-    #[error("{}", not_text(*.line, *.utf16))]
+    #[error("{}", not_text_message(*.line, *.utf16))]
     NotText {
         /// The first invalid line, from 1.
         line: usize,
@@ -41,8 +41,8 @@ pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
     String::from_utf8(bytes).map_err(|it| {
         let before = &it.as_bytes()[..it.utf8_error().valid_up_to()];
         let line = 1 + before.iter().filter(|it| **it == b'\n').count();
-        let marked = matches!(it.as_bytes(), [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]);
-        FileError::NotText { line, utf16: if marked { Utf16::Likely } else { Utf16::No } }
+        let has_utf16_mark = matches!(it.as_bytes(), [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]);
+        FileError::NotText { line, utf16: if has_utf16_mark { Utf16::Likely } else { Utf16::No } }
     })
 }
 
@@ -72,7 +72,8 @@ pub enum Utf16 {
     No,
 }
 
-fn not_text(line: usize, utf16: Utf16) -> String {
+/// Returns the message for a file that is not UTF-8.
+fn not_text_message(line: usize, utf16: Utf16) -> String {
     match utf16 {
         Utf16::Likely => "it is UTF-16; save it as UTF-8".to_owned(),
         Utf16::No => format!("line {line} is not UTF-8; save the file as UTF-8 text"),
@@ -80,7 +81,7 @@ fn not_text(line: usize, utf16: Utf16) -> String {
 }
 
 /// Returns a short text for common kinds of errors, else the system's message.
-pub(super) fn io_text(error: &io::Error) -> String {
+pub(super) fn io_message(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "it does not exist".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),

@@ -1,4 +1,4 @@
-//! Reads the lock file of a configuration.
+//! Reading of the lock file of a configuration.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +6,10 @@ use mcp_host_registry::{LockFile, LockParseError};
 
 use super::files::{FileError, read_regular_file};
 
-/// The file name; the lock file is in the folder of the configuration.
+/// The name of the lock file, which is in the folder of the configuration.
 const LOCK_FILE_NAME: &str = "mcp.lock";
 
-/// Why a lock file cannot be used.
+/// The error of a lock file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockFileError {
@@ -32,7 +32,7 @@ pub enum LockFileError {
     },
 }
 
-/// Returns the lock file of a configuration file: `mcp.lock` in the same folder.
+/// Returns the path of the lock file of a configuration file: `mcp.lock` in the same folder.
 pub fn lock_path(configuration: &Path) -> PathBuf {
     configuration.with_file_name(LOCK_FILE_NAME)
 }
@@ -47,8 +47,8 @@ pub struct LoadedLock {
     pub text: String,
 }
 
-/// Reads a lock file; `None` if it does not exist. Blocks. An existing file that cannot be used is an error: ignoring
-/// it would lift the restriction that its author intended.
+/// Reads a lock file; `None` if it does not exist. Blocks. Fails if an existing file cannot be used, because ignoring it
+/// would approve everything.
 pub fn read_lock(path: &Path) -> Result<Option<LoadedLock>, LockFileError> {
     let Some(text) = lock_text(path)? else { return Ok(None) };
     Ok(Some(LoadedLock { lock: parse_lock(path, &text)?, text }))
@@ -59,7 +59,7 @@ pub(crate) fn parse_lock(path: &Path, text: &str) -> Result<LockFile, LockFileEr
     LockFile::parse(text).map_err(|error| LockFileError::Invalid { path: path.display().to_string(), error })
 }
 
-/// Returns the text of a lock file; `None` if it does not exist. Blocks.
+/// Reads the text of a lock file; `None` if it does not exist. Blocks.
 pub(crate) fn lock_text(path: &Path) -> Result<Option<String>, LockFileError> {
     match read_regular_file(path) {
         Ok(text) => Ok(Some(text)),

@@ -1,5 +1,5 @@
-//! Loads configuration files: from a path to resolved servers. All files and variables that a configuration needs are
-//! read here; mcp-config interprets them.
+//! Loading of configuration files: a path becomes resolved servers. All files and variables that a configuration needs
+//! are read here; mcp-config interprets them.
 
 mod environment;
 mod files;
@@ -59,7 +59,7 @@ pub struct LoadedConfig {
     pub reading: Reading,
     /// All diagnostics in the order of the file, including unresolved variables.
     pub diagnostics: Vec<Diagnostic>,
-    /// Whether nothing of the file may be started. Check it before using `desired`.
+    /// Whether the file is refused: none of its servers may be started. Check it before using `desired`.
     pub refused: bool,
     /// The servers for a [`Host`](crate::host::Host).
     ///
@@ -88,7 +88,7 @@ impl LoadedConfig {
 }
 
 impl fmt::Debug for LoadedConfig {
-    /// Without the text, which may contain secrets.
+    /// Omits the text, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LoadedConfig { path, text, profile, reading, diagnostics, refused, desired } = self;
         f.debug_struct("LoadedConfig")
@@ -103,7 +103,7 @@ impl fmt::Debug for LoadedConfig {
     }
 }
 
-/// Why a file could not be loaded.
+/// The error of a file that could not be loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -162,17 +162,17 @@ impl LoadError {
 
 /// Reads a file and resolves its servers. Blocks.
 pub fn load(request: &LoadRequest) -> Result<LoadedConfig, LoadError> {
-    load_through(request, &read_text)
+    load_with(request, &read_text)
 }
 
 /// Loads a file like [`load`], with a function that reads files: the configuration first, then those it refers to.
-pub(crate) fn load_through(
+pub(crate) fn load_with(
     request: &LoadRequest,
     read_text: &dyn Fn(&Path) -> Result<String, FileError>,
 ) -> Result<LoadedConfig, LoadError> {
     let LoadRequest { path, dialect, profile, env_file } = request;
-    let shown = path.display().to_string();
-    let text = read_text(path).map_err(|source| LoadError::File { path: shown.clone(), source })?;
+    let path_text = path.display().to_string();
+    let text = read_text(path).map_err(|source| LoadError::File { path: path_text.clone(), source })?;
     let variables = match env_file {
         None => Vec::new(),
         Some(file) => {
@@ -184,27 +184,27 @@ pub(crate) fn load_through(
         (Some(dialect), Some(profile)) if profile.dialect() != dialect => {
             return Err(LoadError::ProfileMismatch { profile, dialect });
         }
-        (_, Some(profile)) => (profile, read(&Document::new(&shown, &text, profile))),
+        (_, Some(profile)) => (profile, read(&Document::new(&path_text, &text, profile))),
         (dialect, None) => {
-            let dialect = dialect.map_or_else(|| detect_dialect(&shown, &text), Ok)?;
-            let DetectedReading { profile, reading, .. } = read_detecting(dialect, &shown, &text);
+            let dialect = dialect.map_or_else(|| detect_dialect(&path_text, &text), Ok)?;
+            let DetectedReading { profile, reading, .. } = read_detecting(dialect, &path_text, &text);
             (profile, reading)
         }
     };
     let variable = |name: &str| environment::variable(&variables, name);
-    let names = || environment::names(&variables);
+    let names = || environment::variable_names(&variables);
     let read_file = |file: &Path| read_text(file).map_err(|it| it.to_string());
     let directory = directory(path);
-    let mut surroundings = ResolveContext::new(&variable, &directory, &read_file);
-    surroundings.names = &names;
-    let (desired, unresolved) = resolve_servers(&reading, &surroundings);
+    let mut context = ResolveContext::new(&variable, &directory, &read_file);
+    context.names = &names;
+    let (desired, unresolved) = resolve_servers(&reading, &context);
 
     let mut diagnostics = reading.diagnostics.clone();
     diagnostics.extend(unresolved.iter().map(|it| reading.diagnose(it)));
     diagnostics.sort_by_key(|it| it.span.start);
     let refused = reading.refused || (!unresolved.is_empty() && refuses_file(profile));
     let desired = if refused { DesiredServers::default() } else { desired };
-    Ok(LoadedConfig { path: shown, text, profile, reading, diagnostics, refused, desired })
+    Ok(LoadedConfig { path: path_text, text, profile, reading, diagnostics, refused, desired })
 }
 
 fn detect_dialect(path: &str, text: &str) -> Result<Dialect, LoadError> {
@@ -228,24 +228,21 @@ fn directory(path: &Path) -> PathBuf {
     absolute.parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// Resolves all accepted servers; returns the failed entries and the unresolved variables.
-fn resolve_servers(
-    reading: &Reading,
-    surroundings: &ResolveContext<'_>,
-) -> (DesiredServers, Vec<ResolveError>) {
-    let mut res = DesiredServers::default();
+/// Resolves all accepted servers. Returns these with the failed entries, and the errors of unresolved variables.
+fn resolve_servers(reading: &Reading, context: &ResolveContext<'_>) -> (DesiredServers, Vec<ResolveError>) {
+    let mut desired = DesiredServers::default();
     let mut unresolved = Vec::new();
     for spec in &reading.servers {
-        match resolve(spec, surroundings) {
-            Ok(server) => res.servers.push(server),
+        match resolve(spec, context) {
+            Ok(server) => desired.servers.push(server),
             Err(errors) => {
                 let id = spec.id.to_string();
-                let all = errors.iter().map(|error| Mistake {
+                let all = errors.iter().map(|error| EntryError {
                     kind: error.kind,
                     message: &error.message,
                     help: error.help.as_deref(),
                 });
-                res.failed.push(FailedServer { error: summary(&id, all), id });
+                desired.failed.push(FailedServer { error: summarize_errors(&id, all), id });
                 unresolved.extend(errors);
             }
         }
@@ -254,37 +251,39 @@ fn resolve_servers(
         if entry.extension.is_some() {
             let detail = "its transport is an extension that this host does not support";
             let error = HostError::of_server(ErrorKind::McpConfig, &entry.name, detail);
-            res.failed.push(FailedServer { id: entry.name.clone(), error });
+            desired.failed.push(FailedServer { id: entry.name.clone(), error });
             continue;
         }
-        let own = |it: &&Diagnostic| {
+        let is_error_of_entry = |it: &&Diagnostic| {
             it.severity == Severity::Error && it.server.as_deref() == Some(entry.name.as_str())
         };
-        let all = reading.diagnostics.iter().filter(own);
-        let all = all.map(|diagnostic| Mistake {
+        let all = reading.diagnostics.iter().filter(is_error_of_entry);
+        let all = all.map(|diagnostic| EntryError {
             kind: diagnostic.kind,
             message: &diagnostic.message,
             help: diagnostic.help.as_deref(),
         });
-        res.failed.push(FailedServer { id: entry.name.clone(), error: summary(&entry.name, all) });
+        desired
+            .failed
+            .push(FailedServer { id: entry.name.clone(), error: summarize_errors(&entry.name, all) });
     }
-    (res, unresolved)
+    (desired, unresolved)
 }
 
 /// One error of an entry.
-struct Mistake<'a> {
+struct EntryError<'a> {
     kind: ErrorKind,
     message: &'a str,
     help: Option<&'a str>,
 }
 
-/// Returns all errors of an entry as one, with the kind and help of the first.
-fn summary<'a>(name: &str, mistakes: impl Iterator<Item = Mistake<'a>>) -> HostError {
-    let mistakes: Vec<_> = mistakes.collect();
-    let Some(Mistake { kind, help, .. }) = mistakes.first() else {
+/// Combines all errors of an entry into one, with the kind and help of the first.
+fn summarize_errors<'a>(name: &str, errors: impl Iterator<Item = EntryError<'a>>) -> HostError {
+    let errors: Vec<_> = errors.collect();
+    let Some(EntryError { kind, help, .. }) = errors.first() else {
         return HostError::of_server(ErrorKind::McpConfig, name, "its entry cannot be used");
     };
-    let messages: Vec<&str> = mistakes.iter().map(|mistake| mistake.message).collect();
+    let messages: Vec<&str> = errors.iter().map(|error| error.message).collect();
     let help = help.map(str::to_owned);
     HostError { help, ..HostError::of_server(*kind, name, messages.join("; ")) }
 }

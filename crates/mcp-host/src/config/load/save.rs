@@ -1,4 +1,4 @@
-//! Saves files atomically: readers see the old or the new text.
+//! Atomic saving of files: readers see the old or the new text.
 //!
 //! The text is written to a temporary file that replaces the original. [`save`] keeps permissions and owner. Symbolic
 //! links are followed. Other hard links keep the old text, and extended attributes are lost.
@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use super::files::{FileError, io_text, read_text};
+use super::files::{FileError, io_message, read_text};
 use crate::fs::atomic_write::create_temp;
 
-/// Why a file was not saved. It is unchanged.
+/// The error of a file that was not saved. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SaveError {
     /// An I/O error.
-    #[error("cannot write {path}: {}", io_text(.source))]
+    #[error("cannot write {path}: {}", io_message(.source))]
     Io {
         /// The file.
         path: String,
@@ -53,7 +53,7 @@ pub enum SaveError {
 /// Fails if the file no longer contains `before`. A change by another process between this check and the replacement
 /// is lost.
 pub fn save(path: &Path, before: &str, after: &str) -> Result<(), SaveError> {
-    // A link remains; its target is replaced.
+    // A link remains: its target is replaced.
     let real = fs::canonicalize(path).map_err(save_error(path))?;
     let metadata = fs::metadata(&real).map_err(save_error(path))?;
     // A rename only needs permission for the folder, but a read-only file is meant to stay.
@@ -89,6 +89,7 @@ pub fn replace_private(path: &Path, text: &str) -> Result<(), SaveError> {
     file.and_then(|it| persist(it, &real)).map_err(save_error(path))
 }
 
+/// Returns a function that adds the path to an I/O error.
 fn save_error(path: &Path) -> impl Fn(io::Error) -> SaveError + use<'_> {
     |source| match source.kind() {
         io::ErrorKind::AlreadyExists => SaveError::Exists { path: display(path) },
@@ -111,19 +112,21 @@ fn private_permissions(path: &Path) -> io::Result<Permissions> {
     Ok(fs::metadata(parent_folder(path))?.permissions())
 }
 
+/// Creates a file. Fails if it exists.
 fn write_new(path: &Path, text: &str, permissions: Permissions) -> io::Result<()> {
     write_temp(path, text, permissions)?.persist_noclobber(path)?;
     sync_folder(path);
     Ok(())
 }
 
+/// Moves a temporary file to `path`, and replaces a file there.
 fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
     file.persist(path)?;
     sync_folder(path);
     Ok(())
 }
 
-/// Writes the text to a temporary file, which is removed unless it is persisted.
+/// Writes the text to a temporary file in the folder of `path`. It is removed unless it is persisted.
 fn write_temp(path: &Path, text: &str, permissions: Permissions) -> io::Result<NamedTempFile> {
     let mut res = create_temp(&parent_folder(path))?;
     res.write_all(text.as_bytes())?;

@@ -1,4 +1,4 @@
-//! Debounces file changes. Does no I/O and reads no clock.
+//! Debouncing of file changes. Does no I/O and reads no clock.
 //!
 //! A save causes several events. Therefore files are read after a time without events (DM-093), and at the latest
 //! after a maximum delay.
@@ -7,14 +7,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The changes since the last read.
+/// The debounce state: the time window of the changes since the last read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Debounce {
+    /// The time without changes after which the files are read.
     quiet: Duration,
+    /// The maximum time from the first change to the read.
     max_delay: Duration,
     window: Option<DebounceWindow>,
 }
 
+/// The times of the first and the last change since the last read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DebounceWindow {
     first: Instant,
@@ -22,23 +25,23 @@ struct DebounceWindow {
 }
 
 impl Debounce {
-    /// Waits for `quiet` without changes, but at most `max_delay`.
+    /// Creates a state without changes. A read is due after `quiet` without changes, and at the latest after `max_delay`.
     pub(crate) fn new(quiet: Duration, max_delay: Duration) -> Debounce {
         Debounce { quiet, max_delay: max_delay.max(quiet), window: None }
     }
 
-    /// Records a change at `now`.
+    /// Returns the state with a change at `now`.
     pub(crate) fn record(self, now: Instant) -> Debounce {
         let first = self.window.map_or(now, |it| it.first);
         Debounce { window: Some(DebounceWindow { first, last: now }), ..self }
     }
 
-    /// Returns when to read; `None` without changes.
+    /// Returns the time of the read; `None` without changes.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.window.map(|it| (it.last + self.quiet).min(it.first + self.max_delay))
     }
 
-    /// Records that a read has begun, which includes all changes so far.
+    /// Returns the state after the begin of a read, which includes all changes so far.
     pub(crate) fn reset(self) -> Debounce {
         Debounce { window: None, ..self }
     }

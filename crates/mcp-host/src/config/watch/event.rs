@@ -33,7 +33,7 @@ impl QueuedNotification for FollowEvent {}
 pub struct Reload {
     /// The changed files, in order.
     pub files: Vec<ReloadedFile>,
-    /// What happens to each server. A server that keeps running because its entry is now invalid counts as unchanged.
+    /// The plan, by server. A server that keeps running because its entry is now invalid counts as unchanged.
     pub plan: ReloadPlan,
     /// The entries that are hidden by an entry of the same name in an earlier file.
     pub shadowed: Vec<ShadowedServer>,
@@ -113,12 +113,12 @@ impl fmt::Display for ShadowedServer {
     }
 }
 
-/// How changes are detected.
+/// The way in which changes are detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WatchMode {
-    /// By notifications of the operating system, and by polling in addition.
+    /// Notifications of the operating system, and polling.
     System,
-    /// By polling only, with the reason; `None` without the feature `watch`.
+    /// Only polling, for this reason; `None` without the feature `watch`.
     PollOnly(Option<String>),
 }

@@ -1,4 +1,4 @@
-//! Watches a single file that is not a configuration, such as a list of tokens. It does not read the file.
+//! The watch of a single file that is not a configuration, such as a list of tokens. It does not read the file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,16 @@ use tokio::time::{Instant, sleep_until};
 
 use super::debounce::Debounce;
 use super::snapshot::absolute;
-use super::watcher::{ChangeSignal, FolderWatcher, Trust, system_watch};
+use super::watcher::{ChangeSignal, FolderWatcher, WatchTrust, system_watch};
 
-/// How long the file must be unchanged before a change is reported.
-const QUIET: Duration = Duration::from_millis(200);
+/// The time without changes after which a change is reported.
+const QUIET_PERIOD: Duration = Duration::from_millis(200);
 /// The maximum delay of a report.
 const MAX_DELAY: Duration = Duration::from_secs(1);
 /// The polling interval, because not every file system reports changes.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Watches a file, through notifications of the operating system and by polling. The file may be missing.
+/// A watch of a file, by notifications of the operating system and by polling. The file may be missing.
 pub struct FileWatch {
     paths: BTreeSet<PathBuf>,
     changes: Arc<ChangeSignal>,
@@ -39,12 +39,12 @@ impl FileWatch {
         let mut watcher = self.watcher.take().unwrap_or_else(|| FolderWatcher::new(system_watch(), changes));
         let paths = self.paths.clone();
         let watched = tokio::task::spawn_blocking(move || {
-            watcher.watch_paths(&paths, Trust::Keep);
+            watcher.watch_paths(&paths, WatchTrust::Keep);
             watcher
         });
         self.watcher = watched.await.ok();
         let poll = Instant::now() + POLL_INTERVAL;
-        let mut debounce = Debounce::new(QUIET, MAX_DELAY);
+        let mut debounce = Debounce::new(QUIET_PERIOD, MAX_DELAY);
         loop {
             tokio::select! {
                 biased;

@@ -1,7 +1,6 @@
-//! A followed lock file: takes what was read of it and returns approvals. Only `read_lock_file` does I/O.
+//! The state of a followed lock file: new content becomes an approval. Only `read_lock_file` does I/O.
 //!
-//! Approvals remain in effect until a new lock file is read. A missing or unreadable lock file reveals nothing that
-//! was hidden before.
+//! An approval remains in effect until a new lock file is read. A missing or unreadable lock file approves nothing more.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,12 +20,12 @@ use crate::error::HostError;
 pub struct FollowLock {
     /// The file. It may be missing; its approvals apply from when it is created.
     pub path: PathBuf,
-    /// How drift is treated.
+    /// The policy for drift.
     pub policy: DriftPolicy,
 }
 
 impl FollowLock {
-    /// Creates a lock file with the treatment of drift.
+    /// Creates a lock file to follow, with the policy for drift.
     pub fn new(path: impl Into<PathBuf>, policy: DriftPolicy) -> FollowLock {
         FollowLock { path: path.into(), policy }
     }
@@ -39,7 +38,7 @@ pub(super) struct FollowedLock {
     content: Option<FileContent>,
     /// Whether a valid lock file was ever read.
     was_read: bool,
-    /// Why the current content is not used.
+    /// The reason why the current content is not used.
     refusal: Option<HostError>,
 }
 
@@ -50,7 +49,7 @@ pub(super) struct LockSnapshot {
     lock: Result<Option<LockFile>, String>,
 }
 
-/// The effects of what was read.
+/// The effects of new content.
 #[derive(Default)]
 pub(super) struct LockUpdate {
     /// The new approval.
@@ -80,17 +79,17 @@ impl FollowedLock {
         FollowedLock { request, content: None, was_read: false, refusal: None }
     }
 
-    /// Returns the path and the content last seen.
+    /// Returns the path and the content that was last processed.
     pub(super) fn request(&self) -> (PathBuf, Option<FileContent>) {
         (self.request.path.clone(), self.content.clone())
     }
 
-    /// Returns why the current content is not used.
+    /// Returns the reason why the current content is not used.
     pub(super) fn refusal(&self) -> Option<&HostError> {
         self.refusal.as_ref()
     }
 
-    /// Handles what was read.
+    /// Handles new content.
     pub(super) fn update(&mut self, snapshot: LockSnapshot) -> LockUpdate {
         let LockSnapshot { content, lock } = snapshot;
         self.content = Some(content);
@@ -111,6 +110,7 @@ impl FollowedLock {
         }
     }
 
+    /// Refuses the content, and keeps the previous approval.
     fn refuse(&mut self, path: String, why: String) -> LockUpdate {
         let failure =
             HostError::new(ErrorKind::Config, format!("{why}; the previous approvals remain in effect"));

@@ -1,4 +1,4 @@
-//! Merges several files into one configuration; earlier files take precedence.
+//! Merging of several files into one configuration. Earlier files take precedence.
 
 use std::collections::HashMap;
 
@@ -15,15 +15,15 @@ pub(crate) struct UsableConfig {
     pub(crate) desired: DesiredServers,
 }
 
-/// Merges files; returns the servers and the hidden entries.
+/// Merges files. Returns the servers and the hidden entries.
 pub(crate) fn merge<'a>(
     files: impl Iterator<Item = (&'a str, &'a UsableConfig)>,
 ) -> (DesiredServers, Vec<ShadowedServer>) {
-    let mut res = DesiredServers::default();
+    let mut merged = DesiredServers::default();
     let mut shadowed = Vec::new();
     let mut owners: HashMap<String, &str> = HashMap::new();
     for (path, config) in files {
-        let mut counts = |server: &str| match owners.get(server) {
+        let mut is_first = |server: &str| match owners.get(server) {
             None => true,
             Some(by) => {
                 let (server, file, by) = (server.to_owned(), path.to_owned(), (*by).to_owned());
@@ -32,14 +32,14 @@ pub(crate) fn merge<'a>(
             }
         };
         let DesiredServers { servers, failed } = &config.desired;
-        res.servers.extend(servers.iter().filter(|it| counts(it.spec.id.as_str())).cloned());
-        res.failed.extend(failed.iter().filter(|it| counts(&it.id)).cloned());
+        merged.servers.extend(servers.iter().filter(|it| is_first(it.spec.id.as_str())).cloned());
+        merged.failed.extend(failed.iter().filter(|it| is_first(&it.id)).cloned());
         // Added after the servers of the file: duplicates within a file are reported elsewhere.
         for name in &config.names {
             owners.entry(name.clone()).or_insert(path);
         }
     }
-    (res, shadowed)
+    (merged, shadowed)
 }
 
 #[cfg(test)]

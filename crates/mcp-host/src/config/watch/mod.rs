@@ -1,4 +1,4 @@
-//! Follows configuration files: applies every saved change; a broken file changes nothing.
+//! Following of configuration files: each saved change is applied, and a broken file changes nothing.
 //!
 //! A task receives changes from the operating system ([`watcher`]) and polls the files as well. Changes are
 //! debounced ([`debounce`]); then the files are read ([`snapshot`]), checked and merged ([`files`], [`merge`]),
@@ -30,7 +30,8 @@ pub use file_watch::FileWatch;
 pub use lock::FollowLock;
 pub use request::{FileProfile, FollowRequest};
 
-/// Followed files; dropping it stops following. Running servers continue, and the problems of the files are removed.
+/// A handle of followed files. Dropping it stops following: running servers continue, and the problems of the files are
+/// withdrawn.
 #[derive(Debug)]
 pub struct FollowHandle {
     events: NotificationStream<FollowEvent>,
@@ -40,7 +41,7 @@ pub struct FollowHandle {
 }
 
 impl FollowHandle {
-    /// Starts following; returns when the first read is published or has timed out.
+    /// Starts following. Returns when the first read is published or has timed out.
     pub(crate) async fn begin(request: FollowRequest, updates: mpsc::Sender<ConfigUpdate>) -> FollowHandle {
         let router = NotificationRouter::new();
         let events = router.subscribe();
@@ -53,7 +54,7 @@ impl FollowHandle {
         FollowHandle { events, profiles, stop, task }
     }
 
-    /// Returns the files that could be read at first.
+    /// Returns the files that could be read at first, with their profiles.
     pub fn profiles(&self) -> &[FileProfile] {
         &self.profiles
     }

@@ -1,4 +1,4 @@
-//! Which files to follow, and how they were read at first.
+//! Requests to follow files, and the profiles of the files.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use mcp_host_config::Profile;
 use super::lock::FollowLock;
 use crate::config::load::LoadRequest;
 
-/// Which files to follow, and how.
+/// A request to follow files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FollowRequest {
@@ -19,15 +19,15 @@ pub struct FollowRequest {
     /// [`Host::set_approval`](crate::host::Host::set_approval). A lock file that cannot be used or was deleted
     /// changes nothing and is published as a problem.
     pub lock: Option<FollowLock>,
-    /// How long files must be unchanged before they are read (DM-093); clamped to 100..=500 ms.
+    /// The time without changes after which files are read (DM-093); clamped to 100..=500 ms.
     pub debounce: Duration,
     /// The maximum delay of a read; at least `debounce`.
     pub max_delay: Duration,
-    /// How long a file must be empty or missing before that takes effect.
+    /// The time for which a file must be empty or missing before that takes effect.
     pub settle: Duration,
     /// The polling interval (DM-092); clamped to 100 ms..=1 h.
     pub poll_interval: Duration,
-    /// How long a read may take. After a timeout the previous content remains in effect, a problem is published, and
+    /// The timeout of a read. After it the previous content remains in effect, a problem is published, and
     /// the next poll tries again.
     pub read_timeout: Duration,
 }
@@ -54,6 +54,6 @@ impl FollowRequest {
 pub struct FileProfile {
     /// The path.
     pub path: String,
-    /// The profile that it was read by.
+    /// The profile by which it was read.
     pub profile: Profile,
 }

@@ -1,25 +1,25 @@
-//! Reads a configuration with all files that it depends on. Blocks; decides nothing.
+//! Snapshots of a configuration and all files that it depends on. Reading them blocks.
 //!
-//! FileContent is remembered as a hash. A modification time would miss quick saves and report identical
-//! copies; the text may contain secrets.
+//! Contents are compared by hash. Modification times would miss quick saves and report identical copies, and the texts
+//! may contain secrets.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::config::load::{FileError, LoadError, LoadRequest, LoadedConfig};
-use crate::config::load::{load_through, read_regular_file};
+use crate::config::load::{load_with, read_regular_file};
 
 /// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FileContent {
     /// The file does not exist.
     Absent,
-    /// Only white space.
+    /// The file has only white space.
     Empty,
     /// The hash of a text.
     Text(blake3::Hash),
-    /// It could not be read.
+    /// The file could not be read, for this reason.
     Unreadable(String),
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct FileSnapshot {
 /// Reads a configuration and the files that it refers to.
 pub(crate) fn read_config(request: &LoadRequest) -> FileSnapshot {
     let sources = RefCell::new(SourceContents::new());
-    let outcome = load_through(request, &|path| {
+    let outcome = load_with(request, &|path| {
         let (content, text) = read(path);
         sources.borrow_mut().insert(absolute(path), content);
         text
@@ -66,6 +66,7 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
+/// Reads a file: the content for comparisons, and the text.
 fn read(path: &Path) -> (FileContent, Result<String, FileError>) {
     let text = read_regular_file(path);
     let content = match &text {
@@ -110,7 +111,7 @@ tools:
     }
 
     #[test]
-    fn reading_knows_its_dependencies() {
+    fn snapshot_has_all_files_of_the_configuration() {
         check(&[], "agent.yaml:absent");
         check(&[("agent.yaml", " \n")], "agent.yaml:empty");
         let three = "agent.yaml:text s.env:absent sub/../s.env:absent";

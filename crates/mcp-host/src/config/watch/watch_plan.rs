@@ -1,5 +1,5 @@
-//! Computes which folders to watch, and which paths in them are relevant, so that the watcher reports every change
-//! of a file's content. Does no I/O: the caller provides access to the file system.
+//! Watch plans: the folders to watch, and the relevant paths in them, so that each change of a file's content is
+//! reported. Does no I/O: the caller provides access to the file system.
 //!
 //! Folders are watched, not files, because a watch on a file is lost when another file replaces it. Every symbolic
 //! link on the path is followed and watched: Kubernetes updates a mounted volume by replacing one link (`..data`).
@@ -12,10 +12,10 @@ use std::path::{Component, Path, PathBuf};
 /// The maximum number of links that are followed on a path. It ends cycles.
 const MAX_LINKS: usize = 40;
 
-/// What exists at a path; links are not followed.
+/// The entry of the file system at a path. Links are not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PathEntry {
-    /// Nothing, or an entry that is not accessible.
+    /// There is none, or it is not accessible.
     Missing,
     /// A link with this target.
     Link(PathBuf),
@@ -26,13 +26,13 @@ pub(crate) enum PathEntry {
 /// The folders to watch, and the paths whose events are relevant.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct WatchPlan {
-    /// The folders to watch, and how much each watch is needed.
+    /// The folders to watch, and whether each watch is required.
     pub(crate) folders: BTreeMap<PathBuf, WatchNeed>,
     /// The relevant paths: entries of the folders, and the folders themselves. Events for other paths are ignored.
     pub(crate) names: BTreeSet<PathBuf>,
 }
 
-/// How much a watch on a folder is needed.
+/// Whether a watch on a folder is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WatchNeed {
     /// The watch only reports that a watched subfolder was replaced. It may fail, for example when the folder is
@@ -43,33 +43,33 @@ pub(crate) enum WatchNeed {
 }
 
 impl WatchPlan {
-    /// Adds what must be watched for an absolute path. `look` returns what exists at a path.
-    pub(crate) fn add(&mut self, path: &Path, look: &dyn Fn(&Path) -> PathEntry) {
+    /// Adds the watches for an absolute path. `read_entry` returns the entry at a path.
+    pub(crate) fn add(&mut self, path: &Path, read_entry: &dyn Fn(&Path) -> PathEntry) {
         let mut folder = PathBuf::new();
         // Reversed, so that `pop` returns the next component.
-        let mut rest = components(path);
+        let mut rest = reversed_steps(path);
         let mut links = 0;
         while let Some(step) = rest.pop() {
             let name = match step {
-                Step::Root(root) => {
+                PathStep::Root(root) => {
                     // On Windows a drive or share precedes the root: `push` keeps it.
                     folder.push(root);
                     continue;
                 }
-                Step::Up => {
+                PathStep::Parent => {
                     folder.pop();
                     continue;
                 }
-                Step::Name(name) => name,
+                PathStep::Name(name) => name,
             };
             let full = folder.join(name);
-            let entry = look(&full);
+            let entry = read_entry(&full);
             let is_last = rest.is_empty();
             match entry {
                 PathEntry::Link(target) if links < MAX_LINKS => {
                     links += 1;
                     self.add_watch(&folder, full);
-                    rest.extend(components(&target));
+                    rest.extend(reversed_steps(&target));
                 }
                 PathEntry::Other if !is_last => folder = full,
                 PathEntry::Other | PathEntry::Missing | PathEntry::Link(_) => {
@@ -85,30 +85,30 @@ impl WatchPlan {
         self.names.insert(full);
         self.names.insert(folder.to_owned());
         self.folders.insert(folder.to_owned(), WatchNeed::Required);
-        if let Some(above) = folder.parent() {
-            self.folders.entry(above.to_owned()).or_insert(WatchNeed::Helpful);
+        if let Some(parent) = folder.parent() {
+            self.folders.entry(parent.to_owned()).or_insert(WatchNeed::Helpful);
         }
     }
 }
 
 /// One component of a path.
-enum Step {
+enum PathStep {
     Root(PathBuf),
-    Up,
+    Parent,
     Name(OsString),
 }
 
 /// Returns the components of a path in reverse order.
-fn components(path: &Path) -> Vec<Step> {
+fn reversed_steps(path: &Path) -> Vec<PathStep> {
     let step = |it: Component<'_>| match it {
-        Component::Prefix(_) | Component::RootDir => Some(Step::Root(PathBuf::from(it.as_os_str()))),
+        Component::Prefix(_) | Component::RootDir => Some(PathStep::Root(PathBuf::from(it.as_os_str()))),
         Component::CurDir => None,
-        Component::ParentDir => Some(Step::Up),
-        Component::Normal(name) => Some(Step::Name(name.to_owned())),
+        Component::ParentDir => Some(PathStep::Parent),
+        Component::Normal(name) => Some(PathStep::Name(name.to_owned())),
     };
-    let mut res: Vec<Step> = path.components().filter_map(step).collect();
-    res.reverse();
-    res
+    let mut steps: Vec<PathStep> = path.components().filter_map(step).collect();
+    steps.reverse();
+    steps
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Watches folders and reports changes of relevant paths.
+//! The watcher of folders, which reports changes of relevant paths.
 //!
-//! The kind of change does not matter, because the files are read anyway and their content decides. A failed watcher
-//! reports its error and is retried at the next read.
+//! The kind of change does not matter: the files are read, and their content is compared. A failed watcher reports its
+//! error, and is created again at the next read.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,32 +16,33 @@ use super::watch_plan::{PathEntry, WatchNeed, WatchPlan};
 /// are set.
 const MAX_PLAN_ATTEMPTS: usize = 4;
 
-/// Watches folders. May block.
+/// A watch of folders, such as that of the operating system. Its functions may block.
 pub(crate) trait FolderWatch: Send {
     /// Starts or restarts watching a folder, without subfolders.
     fn watch(&mut self, folder: &Path) -> Result<(), String>;
-    /// Stops watching a folder; nothing if it is not watched.
+    /// Stops watching a folder, if it is watched.
     fn unwatch(&mut self, folder: &Path);
 }
 
-/// Creates a watch that reports changes to the signal.
+/// A function that creates a watch, which reports changes to the signal.
 pub(crate) type WatchFactory =
     Arc<dyn Fn(Arc<ChangeSignal>) -> Result<Box<dyn FolderWatch>, String> + Send + Sync>;
 
-/// A signal for changes, which any thread can report.
+/// A signal for changes of relevant paths. Any thread can report a change.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeSignal {
     reported: Notify,
-    state: Mutex<State>,
+    state: Mutex<SignalState>,
 }
 
+/// The changes that were reported.
 #[derive(Debug, Default)]
-struct State {
+struct SignalState {
     /// The relevant paths.
     names: BTreeSet<PathBuf>,
     /// The relevant paths that changed.
     changed: BTreeSet<PathBuf>,
-    /// Why the watch has failed.
+    /// The error of a watch that has failed.
     failed: Option<String>,
 }
 
@@ -64,8 +65,8 @@ impl ChangeSignal {
     }
 
     /// Reports that the watch has failed.
-    pub(crate) fn failed(&self, why: String) {
-        self.state.lock().failed = Some(why);
+    pub(crate) fn failed(&self, error: String) {
+        self.state.lock().failed = Some(error);
         self.reported.notify_one();
     }
 }
@@ -77,21 +78,21 @@ impl ChangeSignal {
     }
 }
 
-/// The current watches.
+/// The watcher of folders, with its current watches.
 pub(crate) struct FolderWatcher {
     changes: Arc<ChangeSignal>,
     /// `None`: this build cannot watch folders, which is not an error.
-    make: Option<WatchFactory>,
+    factory: Option<WatchFactory>,
     watch: Option<Box<dyn FolderWatch>>,
     /// The folders that are watched.
     folders: BTreeSet<PathBuf>,
-    /// Why some changes may be missed.
+    /// The error because of which changes may be missed.
     failure: Option<String>,
 }
 
-/// Whether existing watches are trusted.
+/// Whether existing watches are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trust {
+pub(crate) enum WatchTrust {
     /// Keep them.
     Keep,
     /// They missed a change, so they are set again.
@@ -99,31 +100,31 @@ pub(crate) enum Trust {
 }
 
 impl FolderWatcher {
-    pub(crate) fn new(make: Option<WatchFactory>, changes: Arc<ChangeSignal>) -> FolderWatcher {
-        FolderWatcher { changes, make, watch: None, folders: BTreeSet::new(), failure: None }
+    pub(crate) fn new(factory: Option<WatchFactory>, changes: Arc<ChangeSignal>) -> FolderWatcher {
+        FolderWatcher { changes, factory, watch: None, folders: BTreeSet::new(), failure: None }
     }
 
-    /// Returns why some changes may be missed.
+    /// Returns error some changes may be missed.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 
     /// Watches these absolute paths and no others. All changes after the return are reported. Blocks.
-    pub(crate) fn watch_paths(&mut self, paths: &BTreeSet<PathBuf>, trust: Trust) {
-        let Some(make) = &self.make else { return };
+    pub(crate) fn watch_paths(&mut self, paths: &BTreeSet<PathBuf>, trust: WatchTrust) {
+        let Some(factory) = &self.factory else { return };
         self.failure = None;
-        let State { names: _, changed, failed } = std::mem::take(&mut *self.changes.state.lock());
+        let SignalState { names: _, changed, failed } = std::mem::take(&mut *self.changes.state.lock());
         if failed.is_some() {
             self.watch = None;
         }
         // A changed folder may have been replaced, and its watch with it.
-        self.folders.retain(|it| trust == Trust::Keep && self.watch.is_some() && !changed.contains(it));
+        self.folders.retain(|it| trust == WatchTrust::Keep && self.watch.is_some() && !changed.contains(it));
         let watch = match &mut self.watch {
             Some(watch) => watch,
-            None => match make(Arc::clone(&self.changes)) {
+            None => match factory(Arc::clone(&self.changes)) {
                 Ok(watch) => self.watch.insert(watch),
-                Err(why) => {
-                    self.failure = Some(why);
+                Err(error) => {
+                    self.failure = Some(error);
                     return;
                 }
             },
@@ -141,15 +142,15 @@ impl FolderWatcher {
                     (Ok(()), _) => {
                         self.folders.insert(folder.clone());
                     }
-                    (Err(why), WatchNeed::Required) => self.failure = Some(why),
+                    (Err(error), WatchNeed::Required) => self.failure = Some(error),
                     (Err(_), WatchNeed::Helpful) => {}
                 }
             }
-            let now = self::watch_plan(paths);
-            if now == plan {
+            let current = self::watch_plan(paths);
+            if current == plan {
                 break;
             }
-            plan = now;
+            plan = current;
         }
         self.folders.retain(|folder| {
             let is_needed = plan.folders.contains_key(folder);
@@ -161,17 +162,18 @@ impl FolderWatcher {
     }
 }
 
+/// Computes the watch plan for these absolute paths.
 fn watch_plan(paths: &BTreeSet<PathBuf>) -> WatchPlan {
-    let look = |path: &Path| match path.symlink_metadata() {
+    let read_entry = |path: &Path| match path.symlink_metadata() {
         Ok(it) if it.is_symlink() => path.read_link().map_or(PathEntry::Missing, PathEntry::Link),
         Ok(_) => PathEntry::Other,
         Err(_) => PathEntry::Missing,
     };
-    let mut res = WatchPlan::default();
+    let mut plan = WatchPlan::default();
     for path in paths {
-        res.add(path, &look);
+        plan.add(path, &read_entry);
     }
-    res
+    plan
 }
 
 /// Returns the watch of the operating system, if compiled in.
@@ -220,7 +222,7 @@ mod system {
         }
     }
 
-    /// Reads do not count as changes; the end of a write does.
+    /// Returns whether the event is a change. Reads are none; the end of a write is one.
     fn is_change(kind: EventKind) -> bool {
         match kind {
             EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),

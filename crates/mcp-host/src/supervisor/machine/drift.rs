@@ -16,7 +16,7 @@ use crate::supervisor::lists::enabled_lists;
 impl<I> RunningServer<I> {
     /// Returns the lists that were read without an error.
     pub(super) fn read_lists(&self) -> Vec<ListKind> {
-        let failed = self.list_snapshot.failed_lists();
+        let failed = self.listing.failed_lists();
         enabled_lists(&self.server).into_iter().filter(|it| !failed.contains(it)).collect()
     }
 }
@@ -38,7 +38,7 @@ impl<I: Clone> Machine<I> {
         for running in self.slots.iter().filter_map(|it| it.running.as_ref()) {
             let id = running.ticket.server.clone();
             let (lists, identity, read_lists) =
-                (&running.list_snapshot.lists, &running.list_snapshot.identity, running.read_lists());
+                (&running.listing.lists, &running.listing.identity, running.read_lists());
             let cached = self.drift_cache.remove(&id).filter(|it| {
                 Arc::ptr_eq(&it.lists, lists) && it.identity == *identity && it.read_lists == read_lists
             });

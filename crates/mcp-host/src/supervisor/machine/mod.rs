@@ -87,14 +87,15 @@ impl<I: Clone> Machine<I> {
     /// Handles one event at `now`. Returns the actions to execute after the next snapshot is published.
     pub(crate) fn handle(&mut self, event: MachineEvent<I>, now: Instant) -> Vec<MachineAction<I>> {
         match event {
-            MachineEvent::Configure(_) if self.phase == Phase::Closed => {}
+            MachineEvent::Configure(_) | MachineEvent::Restart(_) | MachineEvent::Disable(_)
+                if self.phase == Phase::Closed => {}
             MachineEvent::Configure(desired) => self.configure(desired),
             MachineEvent::SetViews(views) => self.set_views(views),
             MachineEvent::SetApproval(approval) => self.set_approval(approval),
             MachineEvent::SetFileProblems(problems) => self.set_file_problems(problems),
             MachineEvent::Started(ticket, started) => self.handle_start(ticket, started, now),
             MachineEvent::StartFailed(ticket, failure) => self.handle_start_failure(&ticket, failure, now),
-            MachineEvent::ListsRead(ticket, list_snapshot) => self.update_lists(ticket, list_snapshot),
+            MachineEvent::ListsRead(ticket, listing) => self.update_lists(ticket, listing),
             MachineEvent::ServerRequest(ticket, method) => self.handle_server_request(&ticket, method),
             MachineEvent::Disconnected(ticket, failure) => self.handle_disconnect(&ticket, failure, now),
             MachineEvent::ToolProblem { server, tool, problem, reason } => {
@@ -199,7 +200,7 @@ impl<I: Clone> Machine<I> {
             Ok(()) => return,
             Err(started) => *started,
         };
-        let StartedInstance { instance, era, list_snapshot } = started;
+        let StartedInstance { instance, era, listing } = started;
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_starting(&ticket)) else {
             return self.actions.push(MachineAction::retire(instance, DrainMode::Calls));
         };
@@ -216,7 +217,7 @@ impl<I: Clone> Machine<I> {
             MachineAction::Watch {
                 ticket: ticket.clone(),
                 instance: instance.clone(),
-                list_snapshot: list_snapshot.clone(),
+                listing: listing.clone(),
             }
         });
         let (id, number) = (ticket.server.clone(), ticket.number);
@@ -226,7 +227,7 @@ impl<I: Clone> Machine<I> {
             server,
             instance,
             era,
-            list_snapshot,
+            listing,
             since: now,
             next_probe: None,
             tool_problems: BTreeMap::new(),
@@ -246,25 +247,25 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Handles new lists of a running instance.
-    fn update_lists(&mut self, ticket: StartTicket, list_snapshot: ListSnapshot) {
+    fn update_lists(&mut self, ticket: StartTicket, listing: ListSnapshot) {
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_running(&ticket)) else {
-            return self.update_lease_lists(ticket, list_snapshot);
+            return self.update_lease_lists(ticket, listing);
         };
         let name = slot.name.clone();
         let running = slot.running.as_mut().expect("the slot is running");
         let Some(instance) = running.instance.clone() else { return };
-        if running.list_snapshot.lists.tools != list_snapshot.lists.tools {
+        if running.listing.lists.tools != listing.lists.tools {
             running.tool_problems.clear();
         }
         // Unchanged lists are not published.
-        let has_changed = running.list_snapshot.lists != list_snapshot.lists
-            || running.list_snapshot.failures != list_snapshot.failures;
-        running.list_snapshot = list_snapshot.clone();
+        let has_changed =
+            running.listing.lists != listing.lists || running.listing.failures != listing.failures;
+        running.listing = listing.clone();
         if has_changed {
             self.events.push(&name, HostEventKind::ListsChanged);
             self.mark_catalog_stale();
         }
-        self.actions.push(MachineAction::Watch { ticket, instance, list_snapshot });
+        self.actions.push(MachineAction::Watch { ticket, instance, listing });
     }
 
     /// Adds a problem of a tool that a call reported; removes it if there is no `reason`.
@@ -282,7 +283,7 @@ impl<I: Clone> Machine<I> {
         };
         // The first reason is kept, because many calls report the same.
         if !running.tool_problems.contains_key(&problem)
-            && running.list_snapshot.lists.tools.iter().any(|it| *it.name == *problem.0)
+            && running.listing.lists.tools.iter().any(|it| *it.name == *problem.0)
         {
             running.tool_problems.insert(problem, reason);
             self.is_changed = true;
@@ -323,9 +324,6 @@ impl<I: Clone> Machine<I> {
 
     /// Restarts a server, also if it is disabled.
     fn restart_server(&mut self, server: &ServerId) {
-        if self.phase == Phase::Closed {
-            return;
-        }
         let Some(slot) = self.slots.iter_mut().find(|it| it.name == server.as_str()) else { return };
         let actions = slot.restart(&mut self.last_ticket);
         if !actions.is_empty() {
@@ -337,9 +335,6 @@ impl<I: Clone> Machine<I> {
 
     /// Disables a server until it is restarted or its entry changes.
     fn disable_server(&mut self, server: &ServerId) {
-        if self.phase == Phase::Closed {
-            return;
-        }
         let Some(slot) = self.slots.iter_mut().find(|it| it.name == server.as_str()) else { return };
         self.actions.extend(slot.disable());
         self.events.push(&slot.name, HostEventKind::Disabled);

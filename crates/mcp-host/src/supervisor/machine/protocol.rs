@@ -118,7 +118,7 @@ pub(crate) struct StartedInstance<I> {
     /// Its era.
     pub(crate) era: Era,
     /// Its lists.
-    pub(crate) list_snapshot: ListSnapshot,
+    pub(crate) listing: ListSnapshot,
 }
 
 /// An action to execute after the snapshot is published.
@@ -135,7 +135,7 @@ pub(crate) enum MachineAction<I> {
         /// The instance.
         instance: I,
         /// Its current lists.
-        list_snapshot: ListSnapshot,
+        listing: ListSnapshot,
     },
     /// Apply the server's limits.
     SetLimits(I, Arc<ResolvedServer>),

@@ -120,9 +120,8 @@ impl<I: Clone> Machine<I> {
                         None => RouteTarget::Leased(running.ticket.number),
                     };
                     let server = Arc::clone(&running.server);
-                    let lists = Arc::clone(&running.list_snapshot.lists);
-                    let (identity, read_lists) =
-                        (running.list_snapshot.identity.clone(), running.read_lists());
+                    let lists = Arc::clone(&running.listing.lists);
+                    let (identity, read_lists) = (running.listing.identity.clone(), running.read_lists());
                     let id = running.ticket.server.clone();
                     let instructions = self.instructions_access(&id);
                     routes.insert(id, Route { server, target, lists, identity, read_lists, instructions });
@@ -142,7 +141,7 @@ impl<I: Clone> Machine<I> {
             CatalogServer::new(
                 it.ticket.server.clone(),
                 it.server.spec.exposure.clone(),
-                Arc::clone(&it.list_snapshot.lists),
+                Arc::clone(&it.listing.lists),
             )
         });
         self.settings.own_tools.iter().cloned().chain(running).collect()
@@ -232,7 +231,7 @@ impl<I: Clone> ServerSlot<I> {
             let reported = running.tool_problems.iter();
             problems.extend(reported.map(|((tool, problem), reason)| problem.to_problem(id, tool, reason)));
             // A call may have reported the same defect.
-            let defects = running.list_snapshot.schema_defects.iter().filter(|defect| {
+            let defects = running.listing.schema_defects.iter().filter(|defect| {
                 !running.tool_problems.contains_key(&(defect.tool.to_string(), defect.problem))
             });
             problems
@@ -253,7 +252,7 @@ impl<I: Clone> ServerSlot<I> {
         let lease_failure = self.lease_history.failure();
         messages
             .extend(lease_failure.map(|it| format!("an instance for a dialog could not be started: {it}")));
-        let failures = self.running.iter().flat_map(|it| &it.list_snapshot.failures);
+        let failures = self.running.iter().flat_map(|it| &it.listing.failures);
         messages.extend(
             failures
                 .map(|(kind, failure)| format!("its {} could not be listed: {failure}", plural_name(*kind))),

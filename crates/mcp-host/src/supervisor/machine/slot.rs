@@ -81,7 +81,7 @@ pub(super) struct RunningServer<I> {
     /// The shared instance; `None` if each dialog has its own.
     pub(super) instance: Option<I>,
     pub(super) era: Era,
-    pub(super) list_snapshot: ListSnapshot,
+    pub(super) listing: ListSnapshot,
     /// The time of its start.
     pub(super) since: Instant,
     /// The time of the next probe; `None` while one runs, or without probes.
@@ -241,7 +241,7 @@ impl<I: Clone> ServerSlot<I> {
             StartState::Pending { .. } => {}
             StartState::Done | StartState::Failed(_) => self.start = StartState::Failed(failure),
         }
-        self.last_run = Some((running.server, running.list_snapshot.lists));
+        self.last_run = Some((running.server, running.listing.lists));
         running.instance.map(|it| MachineAction::retire(it, DrainMode::CallsAndPins))
     }
 
@@ -267,7 +267,7 @@ impl<I: Clone> ServerSlot<I> {
         self.mode = SlotMode::Disabled;
         self.lease_history = LeaseHistory::default();
         if let Some(running) = self.running.take() {
-            self.last_run = Some((running.server, running.list_snapshot.lists));
+            self.last_run = Some((running.server, running.listing.lists));
             actions.extend(running.instance.map(|it| MachineAction::retire(it, DrainMode::CallsAndPins)));
         }
         actions

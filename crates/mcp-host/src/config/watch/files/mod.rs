@@ -1,10 +1,9 @@
-//! Combines several followed files: takes what was read from each and returns a configuration and events. Does no
-//! I/O and reads no clock.
+//! The state of all followed files: new content of files becomes a configuration and events. Does no I/O and reads no
+//! clock.
 //!
-//! Each file keeps its last usable content. It remains in effect while the file is refused, that is, cannot be
-//! read or has an error that concerns the whole file (DM-121; in HoloDeck files every error does). It also remains
-//! in effect until the file has been empty for a while: an editor that truncates a file before writing it must not
-//! stop all servers.
+//! Each file keeps its last usable content. It remains in effect while the file is refused: while it cannot be read, or
+//! has an error that concerns the whole file (DM-121; in HoloDeck files every error does). It also remains in effect
+//! until the file has been empty for the settle time, because an editor may truncate a file before it writes it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,10 +23,10 @@ use crate::config::desired::DesiredServers;
 use crate::config::load::{LoadError, LoadRequest, LoadedConfig};
 use crate::error::HostError;
 
-/// All followed files.
+/// The followed files.
 pub(crate) struct FollowedFiles {
     files: Vec<FollowedFile>,
-    /// How long a file must be empty or missing before its servers are removed.
+    /// The time for which a file must be empty or missing before its servers are removed.
     settle: Duration,
     /// The entries that are hidden by an entry of the same name in an earlier file.
     shadowed: Vec<ShadowedServer>,
@@ -35,7 +34,7 @@ pub(crate) struct FollowedFiles {
     lock: Option<FollowedLock>,
 }
 
-/// What to read, with the content last seen.
+/// The files to read, with the content that was last processed.
 pub(crate) struct ReadRequest {
     /// The configuration files.
     pub(crate) files: Vec<(LoadRequest, Option<SourceContents>)>,
@@ -49,13 +48,13 @@ struct FollowedFile {
     path: String,
     /// The content that was last processed, usable or not.
     seen: Option<SourceContents>,
-    /// The profile that the content was last read by.
-    read_by: Option<Profile>,
+    /// The profile by which the content was last read.
+    last_profile: Option<Profile>,
     /// A removal that has not taken effect yet, because the content may come back.
     removal: Option<PendingRemoval>,
     /// The last usable content.
     usable: Option<UsableConfig>,
-    /// Why the current content is not used.
+    /// The reason why the current content is not used.
     refusal: Option<HostError>,
 }
 
@@ -70,7 +69,8 @@ struct PendingRemoval {
 }
 
 impl PendingRemoval {
-    /// Returns when the removal takes effect. The wait is limited, because reports about other files restart it too.
+    /// Returns the time at which the removal takes effect. The wait is limited, because changes of other files restart
+    /// it too.
     fn end(self, settle: Duration) -> Instant {
         (self.settle_from + settle).min(self.first + settle * MAX_SETTLE_FACTOR)
     }
@@ -97,14 +97,14 @@ pub(crate) struct FilesUpdate {
     pub(crate) reloaded: Vec<ReloadedFile>,
     /// The files that cannot be used.
     pub(crate) refused: Vec<RefusedFile>,
-    /// When to read again because of a pending removal.
+    /// The time of the next read because of a pending removal.
     pub(crate) recheck_at: Option<Instant>,
 }
 
 /// The outcome of reading one file.
 enum FileOutcome {
     /// Its content is unchanged.
-    Same,
+    Unchanged,
     /// Its content has disappeared, but the removal does not take effect yet.
     RemovalPending,
     Reloaded(ReloadedFile),
@@ -112,7 +112,7 @@ enum FileOutcome {
 }
 
 impl FollowedFiles {
-    /// Files that were not read yet, in order of precedence.
+    /// Creates the state of files that were not read yet, in order of precedence.
     pub(crate) fn new(requests: Vec<LoadRequest>, settle: Duration) -> FollowedFiles {
         let file = |request: LoadRequest| {
             let path = request.path.display().to_string();
@@ -120,7 +120,7 @@ impl FollowedFiles {
                 request,
                 path,
                 seen: None,
-                read_by: None,
+                last_profile: None,
                 removal: None,
                 usable: None,
                 refusal: None,
@@ -134,12 +134,12 @@ impl FollowedFiles {
         }
     }
 
-    /// Adds a lock file.
+    /// Sets the lock file to follow.
     pub(crate) fn with_lock(self, lock: Option<FollowLock>) -> FollowedFiles {
         FollowedFiles { lock: lock.map(FollowedLock::new), ..self }
     }
 
-    /// Returns what to read.
+    /// Returns the files to read.
     pub(crate) fn read_request(&self) -> ReadRequest {
         ReadRequest {
             files: self.files.iter().map(|it| (it.request.clone(), it.seen.clone())).collect(),
@@ -147,7 +147,7 @@ impl FollowedFiles {
         }
     }
 
-    /// Handles what was read of the lock file. `snapshot` is `None` if the lock file is unchanged.
+    /// Handles a read of the lock file. `snapshot` is `None` if it is unchanged.
     pub(crate) fn update_lock(&mut self, snapshot: Option<LockSnapshot>) -> LockUpdate {
         match (&mut self.lock, snapshot) {
             (Some(lock), Some(snapshot)) => lock.update(snapshot),
@@ -155,37 +155,38 @@ impl FollowedFiles {
         }
     }
 
-    /// Handles what was read. `snapshots` has one element for each file: `None` if the file is unchanged.
+    /// Handles a read of the files. `snapshots` has an element for each file, which is `None` if the file is unchanged.
     pub(crate) fn update(
         &mut self,
         snapshots: Vec<Option<FileSnapshot>>,
         hint: ChangeHint,
         now: Instant,
     ) -> FilesUpdate {
-        let mut res = FilesUpdate::default();
+        let mut result = FilesUpdate::default();
         for (file, snapshot) in self.files.iter_mut().zip(snapshots) {
             if let (ChangeHint::Reported, Some(removal)) = (hint, &mut file.removal) {
                 removal.settle_from = now;
             }
             match file.update(snapshot, now, self.settle) {
-                FileOutcome::Same | FileOutcome::RemovalPending => {}
-                FileOutcome::Reloaded(reloaded) => res.reloaded.push(reloaded),
-                FileOutcome::Refused(refused) => res.refused.push(refused),
+                FileOutcome::Unchanged | FileOutcome::RemovalPending => {}
+                FileOutcome::Reloaded(reloaded) => result.reloaded.push(reloaded),
+                FileOutcome::Refused(refused) => result.refused.push(refused),
             }
         }
-        res.recheck_at = self.files.iter().filter_map(|it| it.removal).map(|it| it.end(self.settle)).min();
-        if !res.reloaded.is_empty() {
+        result.recheck_at = self.files.iter().filter_map(|it| it.removal).map(|it| it.end(self.settle)).min();
+        if !result.reloaded.is_empty() {
             let usable = self.files.iter().filter_map(|it| Some((it.path.as_str(), it.usable.as_ref()?)));
             let (desired, shadowed) = merge(usable);
             self.shadowed = shadowed;
-            res.desired = Some(desired);
+            result.desired = Some(desired);
         }
-        res
+        result
     }
 
     /// Returns the files that could be read.
     pub(crate) fn profiles(&self) -> Vec<FileProfile> {
-        let profile = |it: &FollowedFile| Some(FileProfile { path: it.path.clone(), profile: it.read_by? });
+        let profile =
+            |it: &FollowedFile| Some(FileProfile { path: it.path.clone(), profile: it.last_profile? });
         self.files.iter().filter_map(profile).collect()
     }
 
@@ -194,21 +195,21 @@ impl FollowedFiles {
         &self.shadowed
     }
 
-    /// Returns the problems of the files; `unread` says why they cannot be read now.
-    pub(crate) fn problems(&self, unread: Option<&str>) -> Vec<Problem> {
+    /// Returns the problems of the files. `read_error` is the reason why they cannot be read now.
+    pub(crate) fn problems(&self, read_error: Option<&str>) -> Vec<Problem> {
         let refused = self.files.iter().filter_map(|it| Some(it.refusal.as_ref()?.message.clone()));
-        let unread = unread.map(|why| {
+        let unread = read_error.map(|why| {
             let paths: Vec<&str> = self.files.iter().map(|it| it.path.as_str()).collect();
             format!("{} cannot be read now: {why}; the previous content remains in effect", paths.join(", "))
         });
         let lock = self.lock.as_ref().and_then(FollowedLock::refusal).map(|it| it.message.clone());
         let messages: Vec<String> = refused.chain(lock).chain(unread).collect();
         let error = (!messages.is_empty()).then(|| Problem::workspace_config_error(messages.join("; ")));
-        error.into_iter().chain(self.shadowing()).collect()
+        error.into_iter().chain(self.shadowing_problems()).collect()
     }
 
     /// Returns a warning for each server with hidden entries.
-    fn shadowing(&self) -> impl Iterator<Item = Problem> {
+    fn shadowing_problems(&self) -> impl Iterator<Item = Problem> {
         let mut servers: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for it in &self.shadowed {
             servers.entry(&it.server).or_default().push(it.to_string());
@@ -218,15 +219,15 @@ impl FollowedFiles {
 }
 
 impl FollowedFile {
-    /// Handles what was read of this file. Delays a removal until its content has been missing for `settle`.
+    /// Handles a read of this file. Delays a removal until the content has been missing for `settle`.
     fn update(&mut self, snapshot: Option<FileSnapshot>, now: Instant, settle: Duration) -> FileOutcome {
         let changed = snapshot.filter(|it| self.seen.as_ref() != Some(&it.sources));
         let Some(FileSnapshot { sources, outcome }) = changed else {
-            // If the content had disappeared, it is back.
+            // Content that had disappeared is back.
             self.removal = None;
-            return FileOutcome::Same;
+            return FileOutcome::Unchanged;
         };
-        if self.seen.as_ref().is_some_and(|seen| has_vanished(seen, &sources)) {
+        if self.seen.as_ref().is_some_and(|seen| has_lost_content(seen, &sources)) {
             let removal = *self.removal.get_or_insert(PendingRemoval { first: now, settle_from: now });
             if now < removal.end(settle) {
                 return FileOutcome::RemovalPending;
@@ -234,11 +235,11 @@ impl FollowedFile {
         }
         self.removal = None;
         self.seen = Some(sources);
-        self.read_by = outcome.as_ref().map_or(self.read_by, |it| Some(it.profile));
+        self.last_profile = outcome.as_ref().map_or(self.last_profile, |it| Some(it.profile));
         match outcome {
             Ok(loaded) if loaded.refused => self.refuse(loaded.refusal(), loaded.diagnostics),
             Ok(loaded) => self.accept(loaded),
-            Err(LoadError::File { source, .. }) if source.is_absent() && self.may_be_absent() => {
+            Err(LoadError::File { source, .. }) if source.is_absent() && self.can_be_absent() => {
                 self.usable = Some(UsableConfig::default());
                 self.refusal = None;
                 FileOutcome::Reloaded(ReloadedFile {
@@ -251,6 +252,7 @@ impl FollowedFile {
         }
     }
 
+    /// Uses the content of the file.
     fn accept(&mut self, loaded: LoadedConfig) -> FileOutcome {
         let LoadedConfig { path, text: _, profile: _, reading, diagnostics, refused: _, desired } = loaded;
         let names = reading.entries.into_iter().map(|it| it.name).collect();
@@ -259,17 +261,18 @@ impl FollowedFile {
         FileOutcome::Reloaded(ReloadedFile { path, presence: FilePresence::Present, diagnostics })
     }
 
+    /// Refuses the content of the file, and keeps the previous one.
     fn refuse(&mut self, why: String, diagnostics: Vec<mcp_host_config::Diagnostic>) -> FileOutcome {
-        let kept = if self.usable.is_some() { "; its previous content remains in effect" } else { "" };
-        let failure = HostError::new(ErrorKind::Config, format!("{why}{kept}"));
+        let consequence = if self.usable.is_some() { "; its previous content remains in effect" } else { "" };
+        let failure = HostError::new(ErrorKind::Config, format!("{why}{consequence}"));
         self.refusal = Some(failure.clone());
         FileOutcome::Refused(RefusedFile { path: self.path.clone(), error: failure, diagnostics })
     }
 
     /// Returns whether a missing file counts as empty. A HoloDeck agent requires its `agent.yaml`.
-    fn may_be_absent(&self) -> bool {
+    fn can_be_absent(&self) -> bool {
         let LoadRequest { path: _, dialect, profile, env_file: _ } = &self.request;
-        let known = profile.or(self.read_by).map(Profile::dialect).or(*dialect);
+        let known = profile.or(self.last_profile).map(Profile::dialect).or(*dialect);
         match known.or_else(|| detect(&self.path, "")) {
             Some(Dialect::Dominds | Dialect::McpJson) => true,
             Some(Dialect::HoloDeck | Dialect::Acp) | None => false,
@@ -278,9 +281,9 @@ impl FollowedFile {
 }
 
 /// Returns whether a file that had content is now empty or missing.
-fn has_vanished(before: &SourceContents, now: &SourceContents) -> bool {
-    let had_some = |path| before.get(path).is_some_and(|it| !it.is_empty());
-    now.iter().any(|(path, content)| content.is_empty() && had_some(path))
+fn has_lost_content(before: &SourceContents, now: &SourceContents) -> bool {
+    let had_content = |path| before.get(path).is_some_and(|it| !it.is_empty());
+    now.iter().any(|(path, content)| content.is_empty() && had_content(path))
 }
 
 /// Returns the message of an error with its cause.

@@ -9,9 +9,9 @@ use mcp_host_registry::{ProblemKind, ReloadPlan};
 
 use super::*;
 use crate::config::load::FileError;
-use crate::config::load::load_through;
+use crate::config::load::load_with;
 use crate::config::watch::snapshot::FileContent;
-use crate::supervisor::machine::tests::fixture::list_snapshot;
+use crate::supervisor::machine::tests::fixture::listing;
 use crate::supervisor::machine::{Machine, MachineAction, MachineEvent, MachineSettings, StartedInstance};
 
 /// The content of each file: in `a b=2 c!`, `b` has another revision and `c` is invalid; `?` is a text that cannot
@@ -46,7 +46,7 @@ fn text(path: &str, words: &str) -> Option<String> {
 
 fn read_config(request: &LoadRequest, disk: &Disk<'_>) -> FileSnapshot {
     let sources = std::cell::RefCell::new(SourceContents::new());
-    let outcome = load_through(request, &|path: &Path| {
+    let outcome = load_with(request, &|path: &Path| {
         let name = path.file_name().unwrap().to_str().unwrap();
         let words = disk.iter().find(|it| Path::new(it.0).file_name() == path.file_name());
         let text = words.and_then(|(path, words)| text(path, words));
@@ -102,10 +102,7 @@ fn configure(machine: &mut Machine<u64>, desired: &DesiredServers) -> ReloadPlan
         if let MachineAction::Start(ticket, _) = action {
             let (instance, era) = (ticket.number, Era::Legacy);
             machine.handle(
-                MachineEvent::Started(
-                    ticket,
-                    StartedInstance { instance, era, list_snapshot: list_snapshot("t") },
-                ),
+                MachineEvent::Started(ticket, StartedInstance { instance, era, listing: listing("t") }),
                 now,
             );
         }
@@ -133,7 +130,7 @@ const DOMINDS: &[&str] = &[".minds/mcp.yaml"];
 const HOLODECK: &[&str] = &["agent.yaml"];
 
 #[test]
-fn dm_091_dm_098_to_dm_101_an_edit_is_told_apart() {
+fn dm_091_dm_098_to_dm_101_reload_plan_has_each_changed_server() {
     check(
         DOMINDS,
         &[
@@ -147,7 +144,7 @@ fn dm_091_dm_098_to_dm_101_an_edit_is_told_apart() {
 }
 
 #[test]
-fn dm_105_dm_122_a_wrong_entry_leaves_its_server_and_all_others() {
+fn dm_105_dm_122_invalid_entry_keeps_its_server_and_all_others() {
     check(
         DOMINDS,
         &[
@@ -161,7 +158,7 @@ fn dm_105_dm_122_a_wrong_entry_leaves_its_server_and_all_others() {
 }
 
 #[test]
-fn dm_121_dm_124_a_broken_file_keeps_what_is_good_until_it_is_mended() {
+fn dm_121_dm_124_broken_file_keeps_its_previous_content() {
     check(
         DOMINDS,
         &[
@@ -175,7 +172,7 @@ fn dm_121_dm_124_a_broken_file_keeps_what_is_good_until_it_is_mended() {
 }
 
 #[test]
-fn hd_134_any_error_refuses_all_of_a_holodeck_file() {
+fn hd_134_any_error_refuses_the_whole_holodeck_file() {
     check(
         HOLODECK,
         &[
@@ -191,7 +188,7 @@ fn hd_134_any_error_refuses_all_of_a_holodeck_file() {
 }
 
 #[test]
-fn hd_058_an_env_file_belongs_to_its_configuration() {
+fn hd_058_changed_env_file_reloads_its_configuration() {
     check(
         HOLODECK,
         &[
@@ -207,7 +204,7 @@ fn hd_058_an_env_file_belongs_to_its_configuration() {
 }
 
 #[test]
-fn dm_094_what_is_gone_is_believed_after_a_while() {
+fn dm_094_removal_takes_effect_after_the_settle_time() {
     check(
         DOMINDS,
         &[
@@ -231,7 +228,7 @@ fn dm_094_what_is_gone_is_believed_after_a_while() {
 }
 
 #[test]
-fn dm_094_what_came_and_went_between_two_looks_was_not_gone_for_long() {
+fn dm_094_reported_changes_restart_the_settle_time() {
     let gone: &[(&str, &str)] = &[("mcp.yaml", "-")];
     check(
         DOMINDS,
@@ -281,7 +278,7 @@ fn several_files_are_one_configuration() {
 }
 
 #[test]
-fn a_file_of_no_known_kind_keeps_its_name_for_later() {
+fn missing_file_of_an_unknown_dialect_is_refused() {
     check(
         &["x.yaml"],
         &[

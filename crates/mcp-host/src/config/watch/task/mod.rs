@@ -1,4 +1,4 @@
-//! The task that follows files: waits for changes and timers, reads the files in the blocking pool, and sends updates
+//! The task that follows files. It waits for changes and timers, reads the files in the blocking pool, and sends updates
 //! to the host.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use super::files::{ChangeHint, FilesUpdate, FollowedFiles, ReadRequest};
 use super::lock::{LockSnapshot, LockUpdate, read_lock_file};
 use super::request::{FileProfile, FollowRequest};
 use super::snapshot::{FileSnapshot, SourceContents, absolute, is_unchanged, read_config};
-use super::watcher::{ChangeSignal, FolderWatcher, Trust, WatchFactory};
+use super::watcher::{ChangeSignal, FolderWatcher, WatchFactory, WatchTrust};
 use crate::config::approval::Approval;
 use crate::config::desired::{ConfigUpdate, DesiredServers};
 use crate::fs::blocking_pool::{BlockingPool, BlockingTask, TaskOutcome};
@@ -27,7 +27,7 @@ use crate::telemetry::metrics::ReloadOutcome;
 /// The maximum number of stalled reads, each of which blocks a thread of the pool.
 const MAX_STALLED_READS: usize = 4;
 
-/// The state of the task.
+/// The task that follows files.
 pub(super) struct Follower {
     files: FollowedFiles,
     updates: mpsc::Sender<ConfigUpdate>,
@@ -38,15 +38,15 @@ pub(super) struct Follower {
     /// `None` while a read uses it.
     watcher: Option<FolderWatcher>,
     debounce: Debounce,
-    /// When to read again because of a pending removal.
+    /// The time of the next read because of a pending removal.
     recheck_at: Option<Instant>,
     poll_interval: Duration,
     next_poll: Instant,
-    trust: Trust,
+    trust: WatchTrust,
     /// Whether a change was reported since the last read.
     hint: ChangeHint,
     watch_mode: Option<WatchMode>,
-    /// The problems last published.
+    /// The problems that were last published.
     published_problems: Vec<Problem>,
 }
 
@@ -56,19 +56,20 @@ enum ReadPurpose {
     /// Check for changes.
     Poll,
     /// Read the files and apply their changes.
-    Reload(Trust, ChangeHint),
+    Reload(WatchTrust, ChangeHint),
 }
 
 /// The result of a read.
 enum ReadOutcome {
-    /// Whether anything has changed.
+    /// The files were compared: whether any of them has changed.
     Polled(bool),
-    /// What was read of the changed files and the lock file.
+    /// The files were read: the changed files, the lock file if it has changed, and the hint of the request.
     Snapshots(Vec<Option<FileSnapshot>>, Option<LockSnapshot>, ChangeHint),
 }
 
 /// A read in the blocking pool. It returns the watcher.
 type ReadTask = BlockingTask<(FolderWatcher, ReadOutcome)>;
+/// The result of a [`ReadTask`].
 type ReadTaskResult = Result<TaskOutcome<(FolderWatcher, ReadOutcome)>, JoinError>;
 
 impl Follower {
@@ -93,48 +94,48 @@ impl Follower {
             recheck_at: None,
             poll_interval: poll_interval.clamp(Duration::from_millis(100), Duration::from_secs(3600)),
             next_poll: Instant::now(),
-            trust: Trust::Keep,
+            trust: WatchTrust::Keep,
             hint: ChangeHint::NotReported,
             watch_mode: None,
             published_problems: Vec::new(),
         }
     }
 
-    /// Follows the files until it is stopped or the host shuts down. `begun` receives the profiles of the files after
-    /// the first read.
+    /// Follows the files until it is stopped or the host shuts down. Sends the profiles of the files to `begun` after the
+    /// first read.
     pub(super) async fn run(
         mut self,
         mut stopped: oneshot::Receiver<()>,
         begun: oneshot::Sender<Vec<FileProfile>>,
     ) {
         let mut begun = Some(begun);
-        let mut task = Some(self.begin(ReadPurpose::Reload(Trust::Keep, ChangeHint::NotReported)));
+        let mut task = Some(self.begin(ReadPurpose::Reload(WatchTrust::Keep, ChangeHint::NotReported)));
         loop {
-            let due = self.due();
+            let due = self.next_read();
             tokio::select! {
                 biased;
                 // A dropped sender stops as well.
                 _ = &mut stopped => break,
                 () = self.updates.closed() => return,
-                Some(joined) = finished(&mut task) => {
+                Some(joined) = wait_for_task(&mut task) => {
                     task = None;
                     self.finish_read(joined).await;
                     // The receiver may have been dropped.
                     begun.take().map(|it| it.send(self.files.profiles()));
                 }
-                purpose = until(due), if task.is_none() => task = Some(self.begin(purpose)),
+                purpose = wait_for_read(due), if task.is_none() => task = Some(self.begin(purpose)),
                 () = self.changes.changed() => {
                     self.hint = ChangeHint::Reported;
                     self.debounce = self.debounce.record(Instant::now());
                 }
             }
         }
-        // Withdraws the problems, because nothing would do so later.
+        // Withdraws the problems of the files.
         self.publish((None, None), Vec::new(), None).await;
     }
 
-    /// Returns the next read and its time.
-    fn due(&self) -> (Instant, ReadPurpose) {
+    /// Returns the time and the purpose of the next read.
+    fn next_read(&self) -> (Instant, ReadPurpose) {
         let reload = self.debounce.due().into_iter().chain(self.recheck_at).min();
         match reload {
             Some(at) if at <= self.next_poll => (at, ReadPurpose::Reload(self.trust, self.hint)),
@@ -150,7 +151,7 @@ impl Follower {
                 self.hint = ChangeHint::NotReported;
                 self.debounce = self.debounce.reset();
                 self.recheck_at = None;
-                self.trust = Trust::Keep;
+                self.trust = WatchTrust::Keep;
             }
         }
         let watcher = self
@@ -158,7 +159,7 @@ impl Follower {
             .take()
             .unwrap_or_else(|| FolderWatcher::new(self.watch_factory.clone(), Arc::clone(&self.changes)));
         let request = self.files.read_request();
-        self.pool.spawn(move || read(watcher, &request, purpose))
+        self.pool.spawn(move || read_files(watcher, &request, purpose))
     }
 
     /// Applies the result of a read.
@@ -168,11 +169,13 @@ impl Follower {
         let (watcher, outcome) = match ended {
             Ok(TaskOutcome::Done(done)) => done,
             // The previous content remains; the next read may succeed.
-            Ok(TaskOutcome::TimedOut) => return self.read_failed("the file system does not respond").await,
-            Ok(TaskOutcome::Failed) => {
-                return self.read_failed("the read failed because of a bug in this host").await;
+            Ok(TaskOutcome::TimedOut) => {
+                return self.handle_read_failure("the file system does not respond").await;
             }
-            Err(error) => return self.read_failed(&error.to_string()).await,
+            Ok(TaskOutcome::Failed) => {
+                return self.handle_read_failure("the read failed because of a bug in this host").await;
+            }
+            Err(error) => return self.handle_read_failure(&error.to_string()).await,
         };
         let watch_mode = match (&self.watch_factory, watcher.failure()) {
             (None, _) => WatchMode::PollOnly(None),
@@ -187,7 +190,7 @@ impl Follower {
             ReadOutcome::Polled(changed) => {
                 if changed {
                     // The watches missed a change that polling found.
-                    self.trust = Trust::Renew;
+                    self.trust = WatchTrust::Renew;
                     self.debounce = self.debounce.record(now);
                 }
                 (FilesUpdate { recheck_at: self.recheck_at, ..FilesUpdate::default() }, LockUpdate::default())
@@ -200,7 +203,7 @@ impl Follower {
             "followed files were read"
         );
         self.recheck_at = recheck_at;
-        let problems = self.files.problems(None).into_iter().chain(unwatched(&watch_mode)).collect();
+        let problems = self.files.problems(None).into_iter().chain(watch_problem(&watch_mode)).collect();
         let outcome = match (&desired, refused.is_empty()) {
             (Some(_), _) => Some(ReloadOutcome::Applied),
             (None, false) => Some(ReloadOutcome::Refused),
@@ -222,20 +225,20 @@ impl Follower {
         }
     }
 
-    /// Publishes that the files could not be read. Reports of the stalled watch are ignored from now on.
-    async fn read_failed(&mut self, why: &str) {
+    /// Publishes that the files could not be read. Changes that the stalled watcher reports later are ignored.
+    async fn handle_read_failure(&mut self, why: &str) {
         tracing::error!(why, "cannot read the followed files");
         self.changes = Arc::new(ChangeSignal::default());
         self.watcher = None;
-        let unwatched = self.watch_mode.as_ref().and_then(unwatched);
-        let problems = self.files.problems(Some(why)).into_iter().chain(unwatched).collect();
+        let watch_problem = self.watch_mode.as_ref().and_then(watch_problem);
+        let problems = self.files.problems(Some(why)).into_iter().chain(watch_problem).collect();
         if self.published_problems != problems {
             self.publish((None, None), problems, Some(ReloadOutcome::Unreadable)).await;
         }
     }
 
-    /// Sends an update to the host: new servers and approvals, problems, and the outcome of a reload. Returns what
-    /// changed.
+    /// Sends an update to the host: new servers and approvals, problems, and the outcome of a reload. Returns the reload
+    /// plan.
     async fn publish(
         &mut self,
         (desired, approval): (Option<DesiredServers>, Option<Approval>),
@@ -253,25 +256,27 @@ impl Follower {
     }
 }
 
-async fn until((at, purpose): (Instant, ReadPurpose)) -> ReadPurpose {
+/// Waits until a read is due, and returns its purpose.
+async fn wait_for_read((at, purpose): (Instant, ReadPurpose)) -> ReadPurpose {
     tokio::time::sleep_until(at).await;
     purpose
 }
 
-/// Returns the outcome of the task; `None` without one.
-async fn finished(task: &mut Option<ReadTask>) -> Option<ReadTaskResult> {
-    Some(task.as_mut()?.end().await)
+/// Waits for the outcome of a read. Returns `None` at once if none runs.
+async fn wait_for_task(task: &mut Option<ReadTask>) -> Option<ReadTaskResult> {
+    Some(task.as_mut()?.outcome().await)
 }
 
-fn unwatched(mode: &WatchMode) -> Option<Problem> {
+/// Returns the problem of a watch mode without notifications of the operating system.
+fn watch_problem(mode: &WatchMode) -> Option<Problem> {
     match mode {
         WatchMode::PollOnly(Some(why)) => Some(Problem::workspace_unwatched(why)),
         WatchMode::System | WatchMode::PollOnly(None) => None,
     }
 }
 
-/// Sets watches, then reads, so that no change is missed. Blocks.
-fn read(
+/// Sets the watches, then reads the files, so that no change is missed. Blocks.
+fn read_files(
     mut watcher: FolderWatcher,
     request: &ReadRequest,
     purpose: ReadPurpose,
@@ -283,24 +288,24 @@ fn read(
             let changed = requests.iter().any(|(_, seen)| has_changed(seen)) || read_lock(request).is_some();
             // A failed watcher is retried.
             if !changed && watcher.failure().is_some() {
-                watcher.watch_paths(&paths(request, &[]), Trust::Keep);
+                watcher.watch_paths(&source_paths(request, &[]), WatchTrust::Keep);
             }
             return (watcher, ReadOutcome::Polled(changed));
         }
         ReadPurpose::Reload(trust, hint) => (trust, hint),
     };
-    let watched = paths(request, &[]);
+    let watched = source_paths(request, &[]);
     watcher.watch_paths(&watched, trust);
-    let read_files = || -> Vec<Option<FileSnapshot>> {
+    let read_changed = || -> Vec<Option<FileSnapshot>> {
         requests.iter().map(|(request, seen)| has_changed(seen).then(|| read_config(request))).collect()
     };
-    let mut snapshots = read_files();
-    let needed = paths(request, &snapshots);
+    let mut snapshots = read_changed();
+    let needed = source_paths(request, &snapshots);
     if watched != needed {
-        watcher.watch_paths(&needed, Trust::Keep);
+        watcher.watch_paths(&needed, WatchTrust::Keep);
         // If referenced files were not yet watched during the read, changes of them may have been missed.
         if !watched.is_superset(&needed) {
-            snapshots = read_files();
+            snapshots = read_changed();
         }
     }
     (watcher, ReadOutcome::Snapshots(snapshots, read_lock(request), hint))
@@ -312,18 +317,18 @@ fn read_lock(request: &ReadRequest) -> Option<LockSnapshot> {
     read_lock_file(path, seen.as_ref())
 }
 
-/// Returns the absolute paths of all relevant files.
-fn paths(request: &ReadRequest, snapshots: &[Option<FileSnapshot>]) -> BTreeSet<PathBuf> {
+/// Returns the absolute paths of all files that the configurations consist of.
+fn source_paths(request: &ReadRequest, snapshots: &[Option<FileSnapshot>]) -> BTreeSet<PathBuf> {
     let requests = request.files.as_slice();
     let named = requests.iter().flat_map(|(request, _)| [Some(&request.path), request.env_file.as_ref()]);
     let named = named.flatten().chain(request.lock.as_ref().map(|it| &it.0));
-    let mut res: BTreeSet<PathBuf> = named.map(|it| absolute(it)).collect();
+    let mut paths: BTreeSet<PathBuf> = named.map(|it| absolute(it)).collect();
     let seen = |at: usize| match snapshots.get(at) {
         Some(Some(snapshot)) => Some(&snapshot.sources),
         Some(None) | None => requests[at].1.as_ref(),
     };
-    res.extend((0..requests.len()).filter_map(seen).flat_map(|it| it.keys().cloned()));
-    res
+    paths.extend((0..requests.len()).filter_map(seen).flat_map(|it| it.keys().cloned()));
+    paths
 }
 
 #[cfg(test)]

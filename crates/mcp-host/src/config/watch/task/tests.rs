@@ -147,7 +147,7 @@ impl FollowedFolder {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dm_092_dm_093_what_is_heard_is_read_after_a_pause() {
+async fn dm_092_dm_093_reported_changes_are_read_after_the_debounce() {
     let mut target = FollowedFolder::new(None, |it| it.poll_interval = Duration::from_secs(600));
     assert_eq!(target.next_update().await, (0, "[]".to_owned()));
     // `.minds` does not exist yet, so its parent is watched.
@@ -168,7 +168,7 @@ async fn dm_092_dm_093_what_is_heard_is_read_after_a_pause() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dm_092_without_watches_files_are_looked_at() {
+async fn dm_092_files_are_polled_if_watches_fail() {
     let mut target = FollowedFolder::new(Some("too many"), |_| {});
     let (at, request) = target.next_update().await;
     assert_eq!((at, request.as_str()), (0, "[] workspace_unwatched"));
@@ -188,7 +188,7 @@ async fn dm_092_without_watches_files_are_looked_at() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dm_092_watches_that_miss_something_are_set_anew() {
+async fn dm_092_watches_that_missed_a_change_are_set_again() {
     let mut target = FollowedFolder::new(None, |_| {});
     assert_eq!(target.next_update().await.1, "[]");
     target.write("a");
@@ -201,7 +201,7 @@ async fn dm_092_watches_that_miss_something_are_set_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dm_093_a_busy_file_is_read_in_the_end() {
+async fn dm_093_busy_file_is_read_by_the_maximum_delay() {
     let mut target = FollowedFolder::new(None, |it| it.poll_interval = Duration::from_secs(600));
     target.write("a");
     assert_eq!(target.next_update().await.1, "[a]");
@@ -215,7 +215,7 @@ async fn dm_093_a_busy_file_is_read_in_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dm_124_when_it_stops_nothing_is_said_of_the_files_any_more() {
+async fn dm_124_stopping_withdraws_the_problems_of_the_files() {
     let mut target = FollowedFolder::new(Some("too many"), |_| {});
     assert_eq!(target.next_update().await.1, "[] workspace_unwatched");
     target.stop.send(()).unwrap();
@@ -225,7 +225,7 @@ async fn dm_124_when_it_stops_nothing_is_said_of_the_files_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_disk_that_does_not_answer_holds_up_nobody() {
+async fn stalled_read_blocks_neither_later_reads_nor_stopping() {
     let mut target = FollowedFolder::new(None, |it| it.read_timeout = Duration::from_millis(100));
     assert_eq!(target.next_update().await.1, "[]");
     let (release, hangs) = std::sync::mpsc::channel();
@@ -252,7 +252,7 @@ async fn a_disk_that_does_not_answer_holds_up_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_counts_as_it_is_saved_and_one_that_is_lost_goes_on_counting() {
+async fn lock_file_is_applied_with_the_servers_and_kept_if_it_is_lost() {
     let mut target = FollowedFolder::new(None, |it| {
         it.poll_interval = Duration::from_secs(600);
         let path = crate::config::load::lock_path(&it.files[0].path);

@@ -46,12 +46,7 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Handles a failed start of a leased instance.
-    pub(in crate::supervisor::machine) fn handle_lease_failure(
-        &mut self,
-        ticket: &StartTicket,
-        failure: HostError,
-        now: Instant,
-    ) {
+    pub(crate) fn handle_lease_failure(&mut self, ticket: &StartTicket, failure: HostError, now: Instant) {
         let Some(at) = self.leases.all.iter().position(|it| it.ticket == *ticket) else { return };
         let lease = self.leases.all.remove(at);
         let (server, dialog) = (ticket.server.as_str(), lease.dialog);
@@ -72,12 +67,7 @@ impl<I: Clone> Machine<I> {
 
     /// Handles the loss of a leased instance. After a long uptime the next call replaces it at once; after a short one
     /// there is a backoff.
-    pub(in crate::supervisor::machine) fn handle_lease_loss(
-        &mut self,
-        ticket: &StartTicket,
-        failure: HostError,
-        now: Instant,
-    ) {
+    pub(crate) fn handle_lease_loss(&mut self, ticket: &StartTicket, failure: HostError, now: Instant) {
         let Some((RunningLease { since, .. }, _, dialog)) = self.leases.find_running(ticket) else {
             return;
         };

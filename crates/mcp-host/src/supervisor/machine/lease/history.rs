@@ -15,7 +15,7 @@ const MAX_CRASHED_DIALOGS: usize = 1024;
 
 /// The failure history of a leased server.
 #[derive(Debug, Default)]
-pub(in crate::supervisor::machine) struct LeaseHistory {
+pub(crate) struct LeaseHistory {
     /// Failed starts, for all dialogs.
     pub(super) starts: FailureHistory,
     /// Crashes, by dialog.
@@ -24,25 +24,21 @@ pub(in crate::supervisor::machine) struct LeaseHistory {
 
 /// The consecutive failures of a leased server.
 #[derive(Debug, Default)]
-pub(in crate::supervisor::machine) struct FailureHistory {
-    pub(in crate::supervisor::machine) restarts: RestartState,
+pub(crate) struct FailureHistory {
+    pub(crate) restarts: RestartState,
     /// The last failure; `None` after a success.
-    pub(in crate::supervisor::machine) failure: Option<HostError>,
+    pub(crate) failure: Option<HostError>,
     /// The time of the first successful start after the last failure.
-    pub(in crate::supervisor::machine) up_since: Option<Instant>,
+    pub(crate) up_since: Option<Instant>,
     /// The number of the last start that had begun when the last failure was counted. Starts up to it fail for the same
     /// reason and are not counted again.
-    pub(in crate::supervisor::machine) last_start: u64,
+    pub(crate) last_start: u64,
 }
 
 impl FailureHistory {
     /// Returns the error of a call that gets no instance at `now`; `None` if one may be started. `is_starting`: another
     /// start runs after the backoff.
-    pub(in crate::supervisor::machine) fn refusal(
-        &self,
-        is_starting: bool,
-        now: Instant,
-    ) -> Option<HostError> {
+    pub(crate) fn refusal(&self, is_starting: bool, now: Instant) -> Option<HostError> {
         let failure = self.failure.as_ref()?;
         let when = match self.restarts.next_attempt.and_then(|it| it.checked_duration_since(now)) {
             Some(left) if left > Duration::ZERO => {
@@ -55,14 +51,14 @@ impl FailureHistory {
     }
 
     /// Records a successful start.
-    pub(in crate::supervisor::machine) fn record_start(&mut self, now: Instant) {
+    pub(crate) fn record_start(&mut self, now: Instant) {
         self.failure = None;
         self.restarts.clear_schedule();
         self.up_since.get_or_insert(now);
     }
 
     /// Records a failure. `last_start` is the number of the last start that has begun.
-    pub(in crate::supervisor::machine) fn record_failure(
+    pub(crate) fn record_failure(
         &mut self,
         policy: &RestartPolicy,
         failure: LeaseFailure<'_>,
@@ -83,7 +79,7 @@ impl FailureHistory {
 }
 
 /// A failed start of a leased instance, or its crash.
-pub(in crate::supervisor::machine) struct LeaseFailure<'a> {
+pub(crate) struct LeaseFailure<'a> {
     pub(super) ticket: &'a StartTicket,
     pub(super) error: HostError,
     pub(super) outage: Outage,
@@ -91,21 +87,18 @@ pub(in crate::supervisor::machine) struct LeaseFailure<'a> {
 
 impl LeaseHistory {
     /// Returns the first current failure.
-    pub(in crate::supervisor::machine) fn failure(&self) -> Option<&HostError> {
+    pub(crate) fn failure(&self) -> Option<&HostError> {
         let crashes = self.crashes.iter().filter_map(|it| it.1.failure.as_ref());
         self.starts.failure.iter().chain(crashes).next()
     }
 
     /// Returns the crashes of a dialog's instances, if there are any.
-    pub(in crate::supervisor::machine) fn crashes(
-        &mut self,
-        dialog: &DialogId,
-    ) -> Option<&mut FailureHistory> {
+    pub(crate) fn crashes(&mut self, dialog: &DialogId) -> Option<&mut FailureHistory> {
         self.crashes.iter_mut().find(|it| it.0 == *dialog).map(|it| &mut it.1)
     }
 
     /// Returns the history to which a crash of a dialog's instance is added.
-    pub(in crate::supervisor::machine) fn crashes_mut(&mut self, dialog: &DialogId) -> &mut FailureHistory {
+    pub(crate) fn crashes_mut(&mut self, dialog: &DialogId) -> &mut FailureHistory {
         let at = match self.crashes.iter().position(|it| it.0 == *dialog) {
             Some(at) => at,
             None if self.crashes.len() < MAX_CRASHED_DIALOGS => {
@@ -118,7 +111,7 @@ impl LeaseHistory {
     }
 
     /// Removes the crashes of a dialog. Returns whether one of them was a current failure.
-    pub(in crate::supervisor::machine) fn forget(&mut self, dialog: &DialogId) -> bool {
+    pub(crate) fn forget(&mut self, dialog: &DialogId) -> bool {
         let had_failure = self.crashes(dialog).is_some_and(|it| it.failure.is_some());
         self.crashes.retain(|it| it.0 != *dialog);
         had_failure

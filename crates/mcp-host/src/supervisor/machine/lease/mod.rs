@@ -67,8 +67,8 @@ impl<I: Clone> Machine<I> {
             self.actions.push(MachineAction::retire(instance, DrainMode::CallsUnlimitedAndTasks));
             self.is_changed = true;
         } else if let Some(instance) = running.instance.clone() {
-            let (ticket, list_snapshot) = (ticket.clone(), running.list_snapshot.clone());
-            self.actions.push(MachineAction::Watch { ticket, instance, list_snapshot });
+            let (ticket, listing) = (ticket.clone(), running.listing.clone());
+            self.actions.push(MachineAction::Watch { ticket, instance, listing });
         }
     }
 
@@ -87,8 +87,8 @@ impl<I: Clone> Machine<I> {
         let slot = self.slots.iter().find(|it| it.name == server.as_str());
         let running = slot.and_then(|it| it.running.as_ref());
         let running = running.filter(|it| it.ticket.number == base && it.instance.is_none());
-        let Some((base_ticket, entry, lists)) = running
-            .map(|it| (it.ticket.clone(), Arc::clone(&it.server), Arc::clone(&it.list_snapshot.lists)))
+        let Some((base_ticket, entry, lists)) =
+            running.map(|it| (it.ticket.clone(), Arc::clone(&it.server), Arc::clone(&it.listing.lists)))
         else {
             return self.reply(waiter, LeaseReply::Stale);
         };
@@ -144,16 +144,16 @@ impl<I: Clone> Machine<I> {
         let is_waiting =
             |it: &&mut Lease<I>| it.ticket == *ticket && matches!(it.state, LeaseState::Starting(_));
         let Some(lease) = self.leases.all.iter_mut().find(is_waiting) else { return Err(Box::new(started)) };
-        let StartedInstance { instance, era, list_snapshot } = started;
+        let StartedInstance { instance, era, listing } = started;
         self.actions.push(MachineAction::Watch {
             ticket: ticket.clone(),
             instance: instance.clone(),
-            list_snapshot: list_snapshot.clone(),
+            listing: listing.clone(),
         });
         let running = RunningLease {
             instance: instance.clone(),
             era,
-            lists: list_snapshot.lists,
+            lists: listing.lists,
             since: now,
             idle_check: idle_timeout.map(|it| saturating_after(now, it)),
             next_probe: next_probe_time(&self.settings.supervision, &lease.server, now)
@@ -178,28 +178,28 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Handles new lists of a leased instance. They become those of the server, unless they may differ for each user.
-    pub(super) fn update_lease_lists(&mut self, ticket: StartTicket, list_snapshot: ListSnapshot) {
+    pub(super) fn update_lease_lists(&mut self, ticket: StartTicket, listing: ListSnapshot) {
         let is_of_user = self.leases.is_of_user(&ticket);
         let Some((running, base, _)) = self.leases.find_running(&ticket) else { return };
-        let has_changed = running.lists != list_snapshot.lists;
-        running.lists = Arc::clone(&list_snapshot.lists);
+        let has_changed = running.lists != listing.lists;
+        running.lists = Arc::clone(&listing.lists);
         let instance = running.instance.clone();
         let entry = self.slots.iter_mut().filter_map(|it| it.running.as_mut());
         if let Some(entry) = entry.into_iter().find(|it| it.ticket.number == base && !is_of_user) {
             // Only lists that have changed on this instance are newer than those of the server.
-            let is_newer = entry.list_snapshot.lists != list_snapshot.lists && has_changed
-                || entry.list_snapshot.failures != list_snapshot.failures;
+            let is_newer = entry.listing.lists != listing.lists && has_changed
+                || entry.listing.failures != listing.failures;
             if is_newer {
-                if entry.list_snapshot.lists.tools != list_snapshot.lists.tools {
+                if entry.listing.lists.tools != listing.lists.tools {
                     entry.tool_problems.clear();
                 }
-                entry.list_snapshot.lists = Arc::clone(&list_snapshot.lists);
-                entry.list_snapshot.failures.clone_from(&list_snapshot.failures);
+                entry.listing.lists = Arc::clone(&listing.lists);
+                entry.listing.failures.clone_from(&listing.failures);
                 self.events.push(ticket.server.as_str(), HostEventKind::ListsChanged);
                 self.mark_catalog_stale();
             }
         }
-        self.actions.push(MachineAction::Watch { ticket, instance, list_snapshot });
+        self.actions.push(MachineAction::Watch { ticket, instance, listing });
     }
 
     /// Handles the result of an idle check of a leased instance.

@@ -77,7 +77,7 @@ fn user_endpoint(runtime: &str) -> Endpoint {
 }
 
 /// Returns lists from text: `t,u,!v` has two tools and a failed read with the message `!v`; `-` has nothing.
-pub(crate) fn list_snapshot(names: &str) -> ListSnapshot {
+pub(crate) fn listing(names: &str) -> ListSnapshot {
     let tools = names.split(',').filter(|it| *it != "-" && !it.starts_with('!'));
     let tools: Vec<String> =
         tools.map(|it| format!(r#"{{"name":"{it}","inputSchema":{{"type":"object"}}}}"#)).collect();
@@ -172,11 +172,11 @@ impl MachineDriver {
                 let instance = ticket.number;
                 MachineEvent::Started(
                     ticket,
-                    StartedInstance { instance, era: Era::Legacy, list_snapshot: list_snapshot(names()) },
+                    StartedInstance { instance, era: Era::Legacy, listing: listing(names()) },
                 )
             }
             "fail" => MachineEvent::StartFailed(ticket(), HostError::new(ErrorKind::Connection, "no start")),
-            "lists" => MachineEvent::ListsRead(ticket(), list_snapshot(names())),
+            "lists" => MachineEvent::ListsRead(ticket(), listing(names())),
             "request" => MachineEvent::ServerRequest(ticket(), mcp_host_model::Method::ListRoots),
             "disconnect" => {
                 MachineEvent::Disconnected(ticket(), HostError::new(ErrorKind::Connection, "lost"))

@@ -15,7 +15,7 @@ use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::supervisor::dialog_end::DialogEnd;
 use crate::supervisor::lease_policy::LeasePolicy;
-use crate::supervisor::machine::tests::fixture::{list_snapshot, server};
+use crate::supervisor::machine::tests::fixture::{listing, server};
 use crate::supervisor::machine::{
     LeaseReply, LeaseRequest, LeaseTable, Machine, MachineAction, MachineEvent, MachineSettings, RouteTarget,
     StartTicket, StartedInstance, Supervision, WaiterId,
@@ -142,8 +142,7 @@ impl<'a> Interleaving<'a> {
                 let (ticket, _) = self.starts.remove(at);
                 let instance = ticket.number;
                 self.instances.insert(instance, 0);
-                let started =
-                    StartedInstance { instance, era: Era::Legacy, list_snapshot: list_snapshot("t") };
+                let started = StartedInstance { instance, era: Era::Legacy, listing: listing("t") };
                 self.handle(MachineEvent::Started(ticket, started));
             }
             Choice::Fails(at) => {
@@ -165,7 +164,7 @@ impl<'a> Interleaving<'a> {
             Choice::ChangesLists(instance) => {
                 self.remaining_failures.retain(|it| *it != "lists");
                 let ticket = self.watched.remove(&instance).expect("a chosen instance is watched");
-                self.handle(MachineEvent::ListsRead(ticket, list_snapshot("t,u")));
+                self.handle(MachineEvent::ListsRead(ticket, listing("t,u")));
             }
         }
         self.check();
