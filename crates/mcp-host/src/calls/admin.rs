@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use mcp_host_model::{ErrorKind, Exposure, NamePolicy, RawJson, ServerId, read_tools};
+use mcp_host_model::{ErrorKind, Exposure, NamePolicy, RawJson, ServerId, Tool, read_tools};
 use mcp_host_registry::{CatalogServer, ServerLists};
 use serde::Deserialize;
 
-use crate::calls::supervisor_handle::not_loaded_error;
+use crate::calls::supervisor_handle::{SupervisorHandle, not_loaded_error};
+use crate::calls::tool_call::ToolCall;
 use crate::error::HostError;
+use crate::state::dialog_id::DialogId;
 use crate::supervisor::dialog::ReminderText;
 
 /// Whether the host adds its own tools to the catalog.
@@ -52,7 +54,7 @@ const TOOLS: [(&str, &str); 3] = [
 
 /// A parsed call of one of the tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum AdminCommand {
+enum AdminCommand {
     Release(ServerId),
     Restart(ServerId),
     Disable(ServerId),
@@ -80,7 +82,7 @@ pub(crate) fn toolset_id() -> ServerId {
 }
 
 /// Parses a call of one of the tools. The arguments were validated against the schema.
-pub(crate) fn parse_command(tool: &str, arguments: &RawJson) -> Result<AdminCommand, HostError> {
+fn parse_command(tool: &str, arguments: &RawJson) -> Result<AdminCommand, HostError> {
     #[derive(Deserialize)]
     struct ArgumentsJson {
         #[serde(rename = "serverId")]
@@ -98,6 +100,29 @@ pub(crate) fn parse_command(tool: &str, arguments: &RawJson) -> Result<AdminComm
         "mcp_restart" => Ok(AdminCommand::Restart(server)),
         "mcp_disable" => Ok(AdminCommand::Disable(server)),
         other => Err(HostError::new(ErrorKind::ToolNotFound, format!("Tool '{other}' not found"))),
+    }
+}
+
+/// Runs one of the host's own tools (DM-077). Returns the text of its result.
+pub(super) async fn run_admin_command(
+    supervisor: &SupervisorHandle,
+    call: &ToolCall,
+    tool: &Tool,
+) -> Result<String, HostError> {
+    let dialog = call.options.dialog.clone().unwrap_or_else(DialogId::anonymous);
+    match parse_command(&tool.name, &call.arguments)? {
+        AdminCommand::Release(server) => Ok(match supervisor.release(&dialog, &server).await? {
+            true => format!("ok: released {server} for dialog {dialog}"),
+            false => format!("ok: no active lease for {server} (or server is truely-stateless)"),
+        }),
+        AdminCommand::Restart(server) => {
+            supervisor.restart(&server).await?;
+            Ok(format!("ok: restarted {server}"))
+        }
+        AdminCommand::Disable(server) => {
+            supervisor.disable(&server).await?;
+            Ok(format!("ok: disabled {server}"))
+        }
     }
 }
 

@@ -83,7 +83,7 @@ impl Dialog {
 
     /// Returns the current reminders for the model: one per leased server, in the order of the first leases.
     pub fn reminders(&self) -> Vec<Reminder> {
-        self.router.lease_reports.reminders(self.id())
+        self.router.lease_reports.reminders(self.router.supervisor(), self.id())
     }
 }
 

@@ -1,40 +1,34 @@
 //! Reports of the current leases: reminders for models, and snapshots.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::calls::supervisor_handle::SupervisorHandle;
 use crate::state::dialog_id::DialogId;
-use crate::supervisor::clock_jump::WallClock;
 use crate::supervisor::dialog::{LeaseSnapshot, Reminder, ReminderText};
-use crate::supervisor::instance::InstanceRef;
-use crate::supervisor::machine::LeaseTable;
 
 /// Creates reminders and snapshots of the published leases.
 pub(crate) struct LeaseReports {
-    pub(crate) leases: watch::Receiver<Arc<LeaseTable<InstanceRef>>>,
     /// The text of reminders.
     pub(crate) reminder_text: ReminderText,
     /// The idle timeout of leases; `None`: they do not time out.
     pub(crate) idle_timeout: Option<Duration>,
-    pub(crate) wall_clock: WallClock,
 }
 
 impl LeaseReports {
     /// Returns the current reminders of a dialog.
-    pub(crate) fn reminders(&self, dialog: &DialogId) -> Vec<Reminder> {
-        let table = self.leases.borrow();
+    pub(crate) fn reminders(&self, supervisor: &SupervisorHandle, dialog: &DialogId) -> Vec<Reminder> {
+        let table = supervisor.lease_table();
         let own = table.reminders.iter().filter(|(owner, _)| owner == dialog);
         own.map(|(_, server)| Reminder { server: server.clone(), text: (self.reminder_text)(server, dialog) })
             .collect()
     }
 
     /// Returns the current leases, sorted by server and dialog.
-    pub(crate) fn snapshots(&self) -> Vec<LeaseSnapshot> {
-        let (now, wall) = (Instant::now(), (self.wall_clock)());
-        let table = Arc::clone(&self.leases.borrow());
+    pub(crate) fn snapshots(&self, supervisor: &SupervisorHandle) -> Vec<LeaseSnapshot> {
+        let (now, wall) = (Instant::now(), (supervisor.shared.wall_clock)());
+        let table = supervisor.lease_table();
         let snapshots = table.active.iter().map(|((dialog, server), lease)| {
             let instance = &lease.instance;
             let idle_since = instance.idle_since().zip(self.idle_timeout);

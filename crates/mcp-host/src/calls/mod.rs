@@ -1,7 +1,6 @@
 //! Calls and other requests: finding the instance for a name, sending the request, and building the result.
 
 pub(crate) mod admin;
-mod admin_calls;
 mod call_result;
 mod deadline;
 pub(crate) mod dialog;

@@ -9,8 +9,7 @@ use mcp_host_transport::{CallOptions, CallResponse, RetryPolicy, StartedCall, Ta
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::calls::admin::{AdminTools, toolset_id};
-use crate::calls::admin_calls::run_admin_command;
+use crate::calls::admin::{AdminTools, run_admin_command, toolset_id};
 use crate::calls::call_result::{CallSuccess, CallTarget, FinishedCall, ResultBuilder};
 use crate::calls::deadline::CallDeadline;
 use crate::calls::leases::LeaseReports;

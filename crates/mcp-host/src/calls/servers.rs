@@ -24,11 +24,10 @@ fn running_instances(
     let routing_table = supervisor.latest_routing_table();
     let leases = supervisor.lease_table();
     let shared = routing_table.routes.iter().filter_map(|(id, route)| match &route.target {
-        RouteTarget::Shared(instance) => Some((id.clone(), InstanceRef::clone(instance))),
+        RouteTarget::Shared(instance) => Some((id.clone(), Arc::clone(instance))),
         RouteTarget::Leased(_) => None,
     });
-    let leased =
-        leases.active.iter().map(|((_, id), lease)| (id.clone(), InstanceRef::clone(&lease.instance)));
+    let leased = leases.active.iter().map(|((_, id), lease)| (id.clone(), Arc::clone(&lease.instance)));
     shared.chain(leased).filter(|it| server.is_none_or(|server| it.0 == *server)).collect()
 }
 
@@ -56,13 +55,10 @@ pub(crate) fn server_details(supervisor: &SupervisorHandle, server: &ServerId) -
 }
 
 /// Returns the current definitions of a running or leased server.
-pub(crate) fn server_definitions(
-    supervisor: &SupervisorHandle,
-    server: &ServerId,
-) -> Option<ServerDefinitions> {
+pub(crate) fn server_definitions(supervisor: &SupervisorHandle, id: &ServerId) -> Option<ServerDefinitions> {
     let latest = supervisor.latest_routing_table();
-    let Route { identity, lists, read_lists, .. } = latest.routes.get(server)?;
-    let instructions = supervisor.shared.server_info.get(server).and_then(|it| it.instructions);
+    let Route { identity, lists, read_lists, .. } = latest.routes.get(id)?;
+    let instructions = supervisor.shared.server_info.get(id).and_then(|it| it.instructions);
     Some(ServerDefinitions {
         observed: ServerSnapshot::of(identity.clone(), lists),
         lists: Arc::clone(lists),

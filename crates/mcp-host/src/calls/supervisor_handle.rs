@@ -87,10 +87,9 @@ impl SupervisorHandle {
     /// Requests a lease. Returns `None` if the host has shut down.
     pub(super) async fn request_lease(&self, request: LeaseRequest) -> Option<LeaseReply<InstanceRef>> {
         let (sender, reply) = oneshot::channel();
-        let dialog_ends_seen = self.dialog_ends.current();
+        let ends_seen = self.dialog_ends.current();
         // A host that has shut down sends no reply.
-        let _ =
-            self.commands.send(SupervisorCommand::Lease { request, dialog_ends_seen, reply: sender }).await;
+        let _ = self.commands.send(SupervisorCommand::Lease { request, ends_seen, reply: sender }).await;
         reply.await.ok()
     }
 

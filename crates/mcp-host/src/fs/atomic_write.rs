@@ -13,9 +13,9 @@ use fs4::{FileExt, TryLockError};
 use tempfile::{Builder, NamedTempFile};
 
 /// The beginning of the names of temporary files.
-const TEMP_PREFIX: &str = ".mcp-host-";
+const PREFIX: &str = ".mcp-host-";
 /// The end of their names.
-const TEMP_SUFFIX: &str = ".tmp";
+const SUFFIX: &str = ".tmp";
 
 /// The number of random characters in a name.
 const RANDOM_CHARS: usize = 6;
@@ -28,11 +28,7 @@ const MAX_ENTRIES: usize = 4096;
 
 /// Creates a private temporary file in `folder`, which is removed unless it is persisted. Blocks.
 pub(crate) fn create_temp(folder: &Path) -> io::Result<NamedTempFile> {
-    let file = Builder::new()
-        .prefix(TEMP_PREFIX)
-        .suffix(TEMP_SUFFIX)
-        .rand_bytes(RANDOM_CHARS)
-        .tempfile_in(folder)?;
+    let file = Builder::new().prefix(PREFIX).suffix(SUFFIX).rand_bytes(RANDOM_CHARS).tempfile_in(folder)?;
     // A file that cannot be locked is never removed as stale.
     let _ = FileExt::try_lock(file.as_file());
     if let Ok(own) = file.as_file().metadata() {
@@ -54,7 +50,7 @@ fn remove_stale(folder: &Path, own: &Metadata, now: SystemTime) {
 
 /// Returns whether the name is one of a temporary file.
 fn has_temp_name(name: &str) -> bool {
-    let random = name.strip_prefix(TEMP_PREFIX).and_then(|it| it.strip_suffix(TEMP_SUFFIX));
+    let random = name.strip_prefix(PREFIX).and_then(|it| it.strip_suffix(SUFFIX));
     random.is_some_and(|it| it.len() == RANDOM_CHARS && it.bytes().all(|it| it.is_ascii_alphanumeric()))
 }
 

@@ -139,7 +139,6 @@ impl Host {
         let (overflow, overflow_receiver) = mpsc::unbounded_channel();
         let (updates, config_updates) = mpsc::channel(1);
         let idle_timeout = leases.idle_timeout;
-        let lease_clock = Arc::clone(&wall_clock);
         let supervisor_task = SupervisorTask::new(
             MachineSettings { builtins, supervision, leases, own_tools, approval, tool_budget },
             Arc::new(connector),
@@ -166,10 +165,8 @@ impl Host {
             validators: ValidatorCache::new(),
             spills,
             lease_reports: LeaseReports {
-                leases: senders.leases.subscribe(),
                 reminder_text: reminder.unwrap_or_else(|| admin::default_reminder(admin_tools)),
                 idle_timeout,
-                wall_clock: lease_clock,
             },
             admin_tools,
         });
@@ -360,7 +357,7 @@ impl Host {
 
     /// Returns the current leases, by server and dialog.
     pub fn leases(&self) -> Vec<LeaseSnapshot> {
-        self.router.lease_reports.snapshots()
+        self.router.lease_reports.snapshots(self.router.supervisor())
     }
 
     /// Releases a dialog's lease of a server, and returns when its calls have ended and its instance is closed. Returns

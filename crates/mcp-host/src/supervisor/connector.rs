@@ -294,9 +294,11 @@ impl Connector {
         // Boxed, because all servers start at once and each start would hold three lists on its future.
         let metrics = &self.shared.metrics;
         let read = |kind| {
-            let read =
-                kinds.contains(&kind).then(|| read_list_within(session, server, kind, deadline, metrics));
-            async move { Some(Box::pin(read?).await) }
+            let is_enabled = kinds.contains(&kind);
+            async move {
+                let read = || Box::pin(read_list_within(session, server, kind, deadline, metrics));
+                Some(is_enabled.then(read)?.await)
+            }
         };
         let (tools, prompts, resources) =
             tokio::join!(read(ListKind::Tool), read(ListKind::Prompt), read(ListKind::Resource));

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{InvalidItem, Tool};
+use mcp_host_model::{InvalidItem, Prompt, RawJson, Resource, ResourceTemplate, Tool};
 use mcp_host_registry::{
     ListKind, RejectedItem, ServerIdentity, ServerLists, input_schema_defect, output_schema_defect,
 };
-use mcp_host_transport::ListChangeCounts;
+use mcp_host_transport::{ListChangeCounts, ListResult};
 use tokio::time::Instant;
 
 use crate::error::HostError;
@@ -101,16 +101,16 @@ impl ListSnapshot {
             }
             ListUpdate::Tools(result) => {
                 self.schema_defects = find_schema_defects(&result.items);
-                lists.tools = into_arcs(result.items);
+                lists.tools = result.items.into_iter().map(Arc::new).collect();
                 result.rejected
             }
             ListUpdate::Prompts(result) => {
-                lists.prompts = into_arcs(result.items);
+                lists.prompts = result.items.into_iter().map(Arc::new).collect();
                 result.rejected
             }
             ListUpdate::Resources(result, templates) => {
-                lists.resources = into_arcs(result.items);
-                lists.templates = into_arcs(templates.items);
+                lists.resources = result.items.into_iter().map(Arc::new).collect();
+                lists.templates = templates.items.into_iter().map(Arc::new).collect();
                 result.rejected.into_iter().chain(templates.rejected).collect()
             }
         };
@@ -126,14 +126,11 @@ impl ListSnapshot {
 #[derive(Debug)]
 pub(crate) enum ListUpdate {
     /// Tools.
-    Tools(mcp_host_transport::ListResult<mcp_host_model::Tool>),
+    Tools(ListResult<Tool>),
     /// Prompts.
-    Prompts(mcp_host_transport::ListResult<mcp_host_model::Prompt>),
+    Prompts(ListResult<Prompt>),
     /// Resources and templates, which share one notification.
-    Resources(
-        mcp_host_transport::ListResult<mcp_host_model::Resource>,
-        mcp_host_transport::ListResult<mcp_host_model::ResourceTemplate>,
-    ),
+    Resources(ListResult<Resource>, ListResult<ResourceTemplate>),
     /// It could not be read.
     Failed(ListKind, HostError),
 }
@@ -141,7 +138,7 @@ pub(crate) enum ListUpdate {
 impl ListUpdate {
     /// Returns the number of its items and their size in bytes, or the error.
     pub(crate) fn size(&self) -> Result<(usize, usize), &HostError> {
-        fn sum<'a>(items: impl Iterator<Item = &'a mcp_host_model::RawJson>) -> (usize, usize) {
+        fn sum<'a>(items: impl Iterator<Item = &'a RawJson>) -> (usize, usize) {
             items.fold((0, 0), |(count, bytes), it| (count + 1, bytes + it.as_bytes().len()))
         }
         let items = match self {
@@ -196,14 +193,10 @@ pub(crate) fn plural_name(kind: ListKind) -> &'static str {
     }
 }
 
-fn into_arcs<T>(items: Vec<T>) -> Vec<Arc<T>> {
-    items.into_iter().map(Arc::new).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use ListResult;
     use mcp_host_model::{ErrorKind, RawJson, read_prompts, read_tools};
-    use mcp_host_transport::ListResult;
 
     use super::*;
 

@@ -85,10 +85,8 @@ impl Senders {
             servers: servers.collect(),
             problems: vec![ActiveProblem { problem, since }],
         });
-        self.publish(RoutingTable {
-            host_error: Some(host_failed_error()),
-            ..RoutingTable::empty(&snapshot)
-        });
+        let host_error = Some(host_failed_error());
+        self.publish(RoutingTable { host_error, ..RoutingTable::empty(&snapshot) });
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) enum SupervisorCommand {
     Lease {
         request: LeaseRequest,
         /// The number of dialogs that had ended before the request, to detect that its own dialog has ended since.
-        dialog_ends_seen: u64,
+        ends_seen: u64,
         reply: oneshot::Sender<LeaseReply<InstanceRef>>,
     },
     /// Release a lease, and reply when its instance is closed.
@@ -426,19 +426,13 @@ impl SupervisorTask {
                 events.push(*event);
                 replies.extend(reply);
             }
-            SupervisorCommand::Lease { request, dialog_ends_seen, reply } => {
-                events.push(MachineEvent::RequestLease {
-                    request,
-                    ends_seen: dialog_ends_seen,
-                    waiter: self.register_waiter(reply),
-                });
+            SupervisorCommand::Lease { request, ends_seen, reply } => {
+                let waiter = self.register_waiter(reply);
+                events.push(MachineEvent::RequestLease { request, ends_seen, waiter });
             }
             SupervisorCommand::Release(dialog, server, reply) => {
-                events.push(MachineEvent::ReleaseLease {
-                    dialog,
-                    server,
-                    waiter: self.register_waiter(reply),
-                });
+                let waiter = self.register_waiter(reply);
+                events.push(MachineEvent::ReleaseLease { dialog, server, waiter });
             }
         }
     }

@@ -87,11 +87,7 @@ impl FromStr for ProtocolVersion {
     type Err = UnknownProtocolVersion;
 
     fn from_str(text: &str) -> Result<ProtocolVersion, UnknownProtocolVersion> {
-        ProtocolVersion::ALL
-            .iter()
-            .copied()
-            .find(|version| version.as_str() == text)
-            .ok_or(UnknownProtocolVersion)
+        ProtocolVersion::ALL.iter().copied().find(|it| it.as_str() == text).ok_or(UnknownProtocolVersion)
     }
 }
 

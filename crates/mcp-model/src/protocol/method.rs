@@ -5,11 +5,10 @@
 use std::fmt;
 
 use serde::Deserialize;
+use strum::{Display, EnumIter, EnumString, IntoStaticStr};
 
 /// A method of MCP: a request or a notification. The variants have the names of the protocol's schema.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::EnumString, strum::EnumIter,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr, Display, EnumString, EnumIter)]
 #[expect(clippy::exhaustive_enums, reason = "mcp-gateway handles each method, so that none is forgotten")]
 pub enum Method {
     // The most frequent ones first: parsing compares in this order.
@@ -212,12 +211,6 @@ impl Method {
             Method::GetTask | Method::UpdateTask | Method::CancelTask => Some("taskId"),
             _ => None,
         }
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

@@ -75,14 +75,11 @@ impl ToolResult {
             task: Option<IgnoredAny>,
         }
         let wire = KnownBlocksJson::deserialize(&mut serde_json::Deserializer::from_str(text)).ok()?;
-        let result_type = match wire.result_type.as_deref() {
-            None => ResultTypeMember::Missing,
-            Some("complete") => ResultTypeMember::Present,
-            Some(_) => return None,
+        let result_type = match (wire.result_type.as_deref(), wire.task) {
+            (None, None) => ResultTypeMember::Missing,
+            (Some("complete"), None) => ResultTypeMember::Present,
+            (_, _) => return None,
         };
-        if wire.task.is_some() {
-            return None;
-        }
         // `collect` would shrink the larger vector in place, which costs more than this allocation.
         let mut content = Vec::with_capacity(wire.content.len());
         for block in wire.content {

@@ -31,8 +31,9 @@ pub struct Task {
 }
 
 /// The status of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 #[expect(
     clippy::exhaustive_enums,
     reason = "mcp-transport waits by status; a wildcard would wait for ever or not at all"
@@ -61,13 +62,7 @@ impl TaskStatus {
 
     /// Returns the name in the protocol.
     pub fn as_str(self) -> &'static str {
-        match self {
-            TaskStatus::Working => "working",
-            TaskStatus::InputRequired => "input_required",
-            TaskStatus::Completed => "completed",
-            TaskStatus::Failed => "failed",
-            TaskStatus::Cancelled => "cancelled",
-        }
+        self.into()
     }
 }
 

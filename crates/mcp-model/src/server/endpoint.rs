@@ -35,9 +35,8 @@ impl Endpoint {
     /// Returns whether each user needs a connection of its own, because the host exchanges the user's token for it.
     pub fn is_per_user(&self) -> bool {
         match self {
-            Endpoint::Http(endpoint) | Endpoint::Sse(endpoint) => {
-                let credentials = endpoint.client_credentials.as_ref();
-                credentials.is_some_and(|credentials| credentials.grant == ClientGrant::TokenExchange)
+            Endpoint::Http(url) | Endpoint::Sse(url) => {
+                url.client_credentials.as_ref().is_some_and(|it| it.grant == ClientGrant::TokenExchange)
             }
             Endpoint::Stdio(_) | Endpoint::WebSocket(_) => false,
         }
@@ -46,10 +45,8 @@ impl Endpoint {
     /// Returns a name for messages: the command, or the URL without its secret parts.
     pub fn label(&self) -> String {
         match self {
-            Endpoint::Stdio(endpoint) => endpoint.command.clone(),
-            Endpoint::Sse(endpoint) | Endpoint::WebSocket(endpoint) | Endpoint::Http(endpoint) => {
-                endpoint.label()
-            }
+            Endpoint::Stdio(stdio) => stdio.command.clone(),
+            Endpoint::Sse(url) | Endpoint::WebSocket(url) | Endpoint::Http(url) => url.label(),
         }
     }
 }

@@ -38,12 +38,7 @@ pub struct ExposureRules {
 impl ExposureRules {
     /// Creates rules without a filter and transforms, with the default length limit.
     pub fn new(naming: NamePolicy) -> ExposureRules {
-        ExposureRules {
-            filter: ExposureFilter::default(),
-            transforms: Vec::new(),
-            naming,
-            limit: NameLimit::default(),
-        }
+        ExposureRules { filter: Default::default(), transforms: Vec::new(), naming, limit: NameLimit::Common }
     }
 }
 

@@ -100,9 +100,9 @@ fn missing_error<I>(
     if routing_table.snapshot.servers.iter().any(|it| it.state == ServerState::Stopped) {
         return HostError::shut_down();
     }
-    let is_candidate = |id: &str| server.is_none_or(|it| it.as_str() == id);
+    let is_named = |id: &str| server.is_none_or(|it| it.as_str() == id);
     let is_owner =
-        |it: &&UnavailableServer| is_candidate(&it.name) && (server.is_some() || can_have_tool(it, name));
+        |it: &&UnavailableServer| is_named(&it.name) && (server.is_some() || can_have_tool(it, name));
     if let Some(unavailable) = routing_table.unavailable.iter().find(is_owner) {
         return unavailable_error(unavailable, &format!("Tool '{}'", display_name(name)));
     }
@@ -115,13 +115,13 @@ fn missing_error<I>(
     let unlisted = routing_table
         .routes
         .iter()
-        .filter(|(id, it)| is_candidate(id.as_str()) && !it.server.spec.discovery.tools);
+        .filter(|(id, it)| is_named(id.as_str()) && !it.server.spec.discovery.tools);
     let unlisted = unlisted.map(|(id, it)| (id, server.is_some() || has_affixes(&it.server, name)));
     if let Some((id, _)) = unlisted.filter(|(_, owns)| *owns).min() {
         return not_found(&format!(": the tools of server '{id}' are not loaded (load_tools is false)"));
     }
     let is_hidden =
-        |it: &&Decision| is_candidate(it.server.as_str()) && it.exposed.is_none() && it.original == name;
+        |it: &&Decision| is_named(it.server.as_str()) && it.exposed.is_none() && it.original == name;
     if let Some(decision) = routing_table.snapshot.catalog.decisions(ListKind::Tool).find(is_hidden) {
         return not_found(&format!(
             ": server '{}' has it, but it is not shown: {}",

@@ -104,7 +104,7 @@ impl FolderWatcher {
         FolderWatcher { changes, factory, watch: None, folders: BTreeSet::new(), failure: None }
     }
 
-    /// Returns error some changes may be missed.
+    /// Returns the error because of which changes may be missed.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }

@@ -11,7 +11,7 @@ use super::routing::InstructionsAccess;
 use super::slot::RunningServer;
 use super::state::CachedDrift;
 use crate::config::approval::Approval;
-use crate::supervisor::lists::enabled_lists;
+use crate::supervisor::lists::{ListSnapshot, enabled_lists};
 
 impl<I> RunningServer<I> {
     /// Returns the lists that were read without an error.
@@ -37,19 +37,15 @@ impl<I: Clone> Machine<I> {
         let mut cache = BTreeMap::new();
         for running in self.slots.iter().filter_map(|it| it.running.as_ref()) {
             let id = running.ticket.server.clone();
-            let (lists, identity, read_lists) =
-                (&running.listing.lists, &running.listing.identity, running.read_lists());
+            let ListSnapshot { lists, identity, .. } = &running.listing;
+            let read_lists = running.read_lists();
             let cached = self.drift_cache.remove(&id).filter(|it| {
                 Arc::ptr_eq(&it.lists, lists) && it.identity == *identity && it.read_lists == read_lists
             });
             let cached = cached.unwrap_or_else(|| {
                 let drift = approval.drift(&id, &ServerSnapshot::of(identity.clone(), lists), &read_lists);
-                CachedDrift {
-                    lists: Arc::clone(lists),
-                    identity: identity.clone(),
-                    read_lists,
-                    drift: Arc::new(drift),
-                }
+                let (lists, identity) = (Arc::clone(lists), identity.clone());
+                CachedDrift { lists, identity, read_lists, drift: Arc::new(drift) }
             });
             cache.insert(id, cached);
         }

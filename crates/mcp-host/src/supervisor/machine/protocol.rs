@@ -50,54 +50,26 @@ pub(crate) enum MachineEvent<I> {
     ServerRequest(StartTicket, Method),
     /// The connection of a running server ended.
     Disconnected(StartTicket, HostError),
-    /// A call found or withdrew a problem of a tool.
-    ToolProblem {
-        /// The tool's server.
-        server: ServerId,
-        /// The tool's original name.
-        tool: String,
-        /// The problem.
-        problem: ToolProblem,
-        /// The reason; `None` withdraws it.
-        reason: Option<String>,
-    },
+    /// A call found a problem of a tool, which has its original name here. Without a reason, the problem is withdrawn.
+    ToolProblem { server: ServerId, tool: String, problem: ToolProblem, reason: Option<String> },
     /// The outcome of the last attempt to write an oversized result to files; `None`: it succeeded.
     SetSpillProblem(Option<Problem>),
-    /// Stop a dialog whose provider refused a request.
-    StopDialog {
-        /// The dialog.
-        dialog: DialogId,
-        /// The problem to publish.
-        problem: Problem,
-        /// The number of dialogs that had ended before.
-        ends_seen: u64,
-    },
+    /// Stop a dialog whose provider refused a request, and publish the problem. `ends_seen` is the number of dialogs that
+    /// had ended before.
+    StopDialog { dialog: DialogId, problem: Problem, ends_seen: u64 },
     /// Resume a stopped dialog.
     ResumeDialog(DialogId),
     /// A running server answered a probe.
     ProbeSucceeded(StartTicket),
     /// The computer was suspended for this time.
     ClockJumped(Duration),
-    /// A call requests a leased instance.
-    RequestLease {
-        /// The request.
-        request: LeaseRequest,
-        /// The number of dialogs that had ended before.
-        ends_seen: u64,
-        /// Receives the reply.
-        waiter: WaiterId,
-    },
+    /// A call requests a leased instance; `waiter` receives the reply. `ends_seen` is the number of dialogs that had ended
+    /// before.
+    RequestLease { request: LeaseRequest, ends_seen: u64, waiter: WaiterId },
     /// A leased instance was checked: the beginning of its idle time, or `None` while it is in use.
     IdleChecked(StartTicket, Option<Instant>),
-    /// A dialog releases its lease of a server.
-    ReleaseLease {
-        /// The dialog.
-        dialog: DialogId,
-        /// The server.
-        server: ServerId,
-        /// Receives the reply.
-        waiter: WaiterId,
-    },
+    /// A dialog releases its lease of a server; `waiter` receives the reply.
+    ReleaseLease { dialog: DialogId, server: ServerId, waiter: WaiterId },
     /// A dialog ended.
     DialogEnded(DialogEnd),
     /// Restart this server, also if it is disabled.
@@ -106,7 +78,7 @@ pub(crate) enum MachineEvent<I> {
     Disable(ServerId),
     /// Execute what is due.
     Tick,
-    /// Shut outage.
+    /// Shut down.
     Close,
 }
 
@@ -128,41 +100,21 @@ pub(crate) enum MachineAction<I> {
     Start(StartTicket, Arc<ResolvedServer>),
     /// Abort this start.
     AbortStart(StartTicket),
-    /// Wait for the instance's next changed lists, or its end.
-    Watch {
-        /// Its start.
-        ticket: StartTicket,
-        /// The instance.
-        instance: I,
-        /// Its current lists.
-        listing: ListSnapshot,
-    },
+    /// Wait for the next change of the instance's current lists, or its end.
+    Watch { ticket: StartTicket, instance: I, listing: ListSnapshot },
     /// Apply the server's limits.
     SetLimits(I, Arc<ResolvedServer>),
-    /// Probe the instance, unless it is busy.
-    Probe {
-        /// Its start.
-        ticket: StartTicket,
-        /// The instance.
-        instance: I,
-        /// The timeout of the response.
-        timeout: Duration,
-    },
+    /// Probe the instance, unless it is busy. The response has this timeout.
+    Probe { ticket: StartTicket, instance: I, timeout: Duration },
     /// Connect for one dialog. These lists are known, and are not read again.
     StartLeased(StartTicket, Arc<ResolvedServer>, Arc<ServerLists>),
     /// Reply to a waiting lease request.
     Reply(WaiterId, LeaseReply<I>),
     /// Check whether the instance is idle.
     CheckIdle(StartTicket, I),
-    /// Refuse new calls, wait for running ones, and close the instance.
-    Retire {
-        /// The instance.
-        instance: I,
-        /// What to wait for before closing.
-        drain: DrainMode,
-        /// Receives [`LeaseReply::Released`] when the instance is closed.
-        waiter: Option<WaiterId>,
-    },
+    /// Refuse new calls, wait as `drain` says, and close the instance. Then `waiter`, if any, receives
+    /// [`LeaseReply::Released`].
+    Retire { instance: I, drain: DrainMode, waiter: Option<WaiterId> },
 }
 
 /// What to wait for before an instance is closed.

@@ -49,7 +49,7 @@ pub(crate) struct Machine<I> {
     pub(super) stopped_dialogs: Arc<BTreeMap<DialogId, DialogStop>>,
 }
 
-/// Whether the host is running or shut outage.
+/// Whether the host is running or shut down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Open,

@@ -242,11 +242,7 @@ impl FollowedFile {
             Err(LoadError::File { source, .. }) if source.is_absent() && self.can_be_absent() => {
                 self.usable = Some(UsableConfig::default());
                 self.refusal = None;
-                FileOutcome::Reloaded(ReloadedFile {
-                    path: self.path.clone(),
-                    presence: FilePresence::Absent,
-                    diagnostics: Vec::new(),
-                })
+                FileOutcome::Reloaded(ReloadedFile::new(self.path.clone(), FilePresence::Absent))
             }
             Err(error) => self.refuse(with_cause(&error), Vec::new()),
         }

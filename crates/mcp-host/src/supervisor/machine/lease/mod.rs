@@ -141,23 +141,22 @@ impl<I: Clone> Machine<I> {
         now: Instant,
     ) -> Result<(), Box<StartedInstance<I>>> {
         let idle_timeout = self.settings.leases.idle_timeout;
-        let is_waiting =
-            |it: &&mut Lease<I>| it.ticket == *ticket && matches!(it.state, LeaseState::Starting(_));
-        let Some(lease) = self.leases.all.iter_mut().find(is_waiting) else { return Err(Box::new(started)) };
+        let is_own = |it: &&mut Lease<I>| it.ticket == *ticket && matches!(it.state, LeaseState::Starting(_));
+        let Some(lease) = self.leases.all.iter_mut().find(is_own) else { return Err(Box::new(started)) };
         let StartedInstance { instance, era, listing } = started;
         self.actions.push(MachineAction::Watch {
             ticket: ticket.clone(),
             instance: instance.clone(),
             listing: listing.clone(),
         });
+        let next_probe = next_probe_time(&self.settings.supervision, &lease.server, now);
         let running = RunningLease {
             instance: instance.clone(),
             era,
             lists: listing.lists,
             since: now,
             idle_check: idle_timeout.map(|it| saturating_after(now, it)),
-            next_probe: next_probe_time(&self.settings.supervision, &lease.server, now)
-                .filter(|_| era == Era::Legacy),
+            next_probe: next_probe.filter(|_| era == Era::Legacy),
         };
         let LeaseState::Starting(waiting) = std::mem::replace(&mut lease.state, LeaseState::Running(running))
         else {
@@ -203,16 +202,11 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Handles the result of an idle check of a leased instance.
-    /// `idle_since` is `None` while the instance is in use.
-    pub(super) fn record_idle_check(
-        &mut self,
-        ticket: &StartTicket,
-        idle_since: Option<Instant>,
-        now: Instant,
-    ) {
+    /// `idle` is the beginning of its idle time, and `None` while the instance is in use.
+    pub(super) fn record_idle_check(&mut self, ticket: &StartTicket, idle: Option<Instant>, now: Instant) {
         let Some(idle_timeout) = self.settings.leases.idle_timeout else { return };
         let Some((running, ..)) = self.leases.find_running(ticket) else { return };
-        let end = saturating_after(idle_since.unwrap_or(now), idle_timeout);
+        let end = saturating_after(idle.unwrap_or(now), idle_timeout);
         if end > now {
             running.idle_check = Some(end);
             return;
@@ -278,8 +272,8 @@ impl<I: Clone> Machine<I> {
             if let LeaseState::Running(running) = &lease.state
                 && lease.server.spec.limits != entry.server.spec.limits
             {
-                self.actions
-                    .push(MachineAction::SetLimits(running.instance.clone(), Arc::clone(&entry.server)));
+                let instance = running.instance.clone();
+                self.actions.push(MachineAction::SetLimits(instance, Arc::clone(&entry.server)));
             }
             lease.server = Arc::clone(&entry.server);
         }
