@@ -195,7 +195,6 @@ pub(crate) fn plural_name(kind: ListKind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use ListResult;
     use mcp_host_model::{ErrorKind, RawJson, read_prompts, read_tools};
 
     use super::*;
