@@ -30,7 +30,8 @@ pub(crate) fn default_reminder(admin_tools: AdminTools) -> ReminderText {
         let statement = format!("This dialog has its own instance of the MCP server '{server}'.");
         match admin_tools {
             AdminTools::Enabled => format!(
-                "{statement} Release it with mcp_release({{\"serverId\":\"{server}\"}}) when its tools are no longer needed."
+                "{statement} Release it with mcp_release({{\"serverId\":\"{server}\"}}) when its tools are no \
+                 longer needed."
             ),
             AdminTools::Disabled => {
                 format!("{statement} It runs until the dialog ends or no longer uses it.")

@@ -14,8 +14,8 @@ use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::supervisor::dialog::{DialogGuard, Reminder};
 
-/// A handle of a running dialog. When the last handle and the last [turn](Dialog::pin) of a dialog are dropped, its leases
-/// are released; running calls have the host's grace period.
+/// A handle of a running dialog. When the last handle and the last [turn](Dialog::pin) of a dialog are dropped, its
+/// leases are released; running calls have the host's grace period.
 pub struct Dialog {
     pub(crate) router: Arc<CallRouter>,
     pub(crate) guard: Arc<DialogGuard>,

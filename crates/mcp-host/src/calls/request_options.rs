@@ -14,8 +14,8 @@ use crate::state::dialog_id::DialogId;
 pub struct RequestOptions {
     /// The server. Needed if the name or URI is ambiguous.
     pub server: Option<ServerId>,
-    /// The servers that may be queried for a resource that no list contains, if there is no `server`. `None`: all servers
-    /// with resources.
+    /// The servers that may be queried for a resource that no list contains, if there is no `server`. `None`: all
+    /// servers with resources.
     pub servers: Option<Arc<[ServerId]>>,
     /// The dialog, which leases instances of servers that are not shared. All requests without a dialog use the
     /// same leases.
@@ -25,7 +25,7 @@ pub struct RequestOptions {
     pub deadline: Option<Duration>,
     /// The caller, and what is forwarded between it and the server. A request without a trace has that of
     /// [`TelemetryOptions::trace`](crate::TelemetryOptions::trace). If the request has no caller, the dialog's caller
-    /// ([`Host::dialog_with_caller`](crate::host::Host::dialog_with_caller)) responds to server requests, or else the host's handlers.
-    /// Only raw requests can return a result that requires input.
+    /// ([`Host::dialog_with_caller`](crate::host::Host::dialog_with_caller)) responds to server requests, or else the
+    /// host's handlers. Only raw requests can return a result that requires input.
     pub context: CallContext,
 }

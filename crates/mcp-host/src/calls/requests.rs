@@ -1,8 +1,8 @@
 //! Requests other than tool calls: prompts, resources, completions.
 //!
-//! They are routed like calls: to the shared instance or the dialog's leased one, in the requested generation. Items that
-//! a filter hides cannot be requested. A resource that no list contains can be read, because servers may create resources
-//! dynamically: from the named server, or else from the first server that has it.
+//! They are routed like calls: to the shared instance or the dialog's leased one, in the requested generation. Items
+//! that a filter hides cannot be requested. A resource that no list contains can be read, because servers may create
+//! resources dynamically: from the named server, or else from the first server that has it.
 
 use std::sync::Arc;
 
@@ -140,8 +140,8 @@ impl RequestRouter {
         self.send_raw(Method::Complete, completion_item(reference), options, send).await
     }
 
-    /// Sends a `tasks/…` request about a task of `options.server`, and returns the raw result. `input` has the responses
-    /// to the task's requests for input.
+    /// Sends a `tasks/…` request about a task of `options.server`, and returns the raw result. `input` has the
+    /// responses to the task's requests for input.
     pub(crate) async fn send_task_request_raw(
         &self,
         method: Method,

@@ -76,8 +76,8 @@ pub(super) async fn send_or_search<T>(
     }))
 }
 
-/// Finds the servers that may have a resource that no list contains. Returns `None` if the lookup in the catalog decides,
-/// or explains why there is none.
+/// Finds the servers that may have a resource that no list contains. Returns `None` if the lookup in the catalog
+/// decides, or explains why there is none.
 fn find_candidates(
     supervisor: &SupervisorHandle,
     routing_table: &RoutingTable<InstanceRef>,
@@ -131,8 +131,8 @@ fn is_searched(supervisor: &SupervisorHandle, route: &Route<InstanceRef>, dialog
     is_running && supervisor.shared.server_info.has_resources(id)
 }
 
-/// Returns whether a server responded that it does not have the resource. Each era has a code for it, and a server without
-/// resources does not know the method.
+/// Returns whether a server responded that it does not have the resource. Each era has a code for it, and a server
+/// without resources does not know the method.
 fn is_resource_missing(error: &RequestFailure) -> bool {
     match &error.rpc {
         Some(rpc) => {

@@ -1,7 +1,8 @@
-//! The size limit of results. Results above it are cut, with notes about the missing parts and the files that have them.
+//! The size limit of results. Results above it are cut, with notes about the missing parts and the files that have
+//! them.
 //!
-//! Text is cut at a character boundary; other blocks are dropped as a whole. Each block has a minimum cost, which limits
-//! their number.
+//! Text is cut at a character boundary; other blocks are dropped as a whole. Each block has a minimum cost, which
+//! limits their number.
 
 use std::path::PathBuf;
 
@@ -10,8 +11,8 @@ use mcp_host_model::{Content, RawJson};
 use crate::calls::spill::SpillPart;
 use crate::error::excerpt::floor_char_boundary;
 
-/// The cost of a block in addition to its content, about its size in memory. It is subtracted after the block, so that one
-/// block may use the whole limit.
+/// The cost of a block in addition to its content, about its size in memory. It is subtracted after the block, so that
+/// one block may use the whole limit.
 const BLOCK_OVERHEAD_BYTES: usize = 32;
 
 /// The maximum number of parts of one result that are written to files.

@@ -81,8 +81,8 @@ pub(super) struct ServerReply<T> {
     pub(super) server: ServerId,
 }
 
-/// A function that sends a request in a session, with the server's own name of the item. Its future is boxed, because the
-/// compiler cannot prove a borrowing future `Send`.
+/// A function that sends a request in a session, with the server's own name of the item. Its future is boxed, because
+/// the compiler cannot prove a borrowing future `Send`.
 pub(super) type SendRequest<T> =
     Arc<dyn for<'a> Fn(&'a Session, &'a str, CallOptions) -> SendFuture<'a, T> + Send + Sync>;
 /// The future of a [`SendRequest`].
@@ -122,8 +122,8 @@ impl InstanceRouter {
         }
     }
 
-    /// Returns the context of a request. If the request has no trace or no caller, it has the host's trace and the dialog's
-    /// caller.
+    /// Returns the context of a request. If the request has no trace or no caller, it has the host's trace and the
+    /// dialog's caller.
     pub(super) fn call_context(&self, options: &RequestOptions) -> CallContext {
         let mut context = options.context.clone();
         context.trace = context.trace.or_else(|| self.trace.as_ref().and_then(|source| source()));
@@ -132,9 +132,9 @@ impl InstanceRouter {
         context
     }
 
-    /// Finds an item with `find`, and begins a request at an instance of its server, if it has one. Looks up again if the
-    /// instance was retired. `label` returns a label of the item, such as `Tool 'x'`. The error has the server, if one was
-    /// found.
+    /// Finds an item with `find`, and begins a request at an instance of its server, if it has one. Looks up again if
+    /// the instance was retired. `label` returns a label of the item, such as `Tool 'x'`. The error has the server, if
+    /// one was found.
     pub(super) async fn begin<T: Send>(
         &self,
         scope: RequestScope<'_>,
@@ -264,8 +264,8 @@ impl InstanceRouter {
         }
     }
 
-    /// Checks that a request for a server with token exchange has a token to exchange, before an instance is started for
-    /// it.
+    /// Checks that a request for a server with token exchange has a token to exchange, before an instance is started
+    /// for it.
     fn check_subject(&self, route: &Route<InstanceRef>, dialog: Option<&DialogId>) -> Result<(), HostError> {
         let server = &route.server;
         let has_subject =
@@ -278,7 +278,8 @@ impl InstanceRouter {
         Err(HostError { help: Some(help.to_owned()), ..server_error(server, ErrorKind::Connection, message) })
     }
 
-    /// Begins a request about a task at the instance that created the task. Returns `None` if that does not run any more.
+    /// Begins a request about a task at the instance that created the task. Returns `None` if that does not run any
+    /// more.
     fn begin_at_task(
         &self,
         task: &str,
@@ -308,8 +309,8 @@ impl InstanceRouter {
         if let Some(instance) = pinned_instance.as_ref().filter(|it| it.gate.is_open() && !it.is_over()) {
             return Ok(Arc::clone(instance));
         }
-        // There is none, or it was released or lost. A lease on the same base replaces it. If the base was replaced, the
-        // pinned instance is used while it still accepts pinned calls.
+        // There is none, or it was released or lost. A lease on the same base replaces it. If the base was replaced,
+        // the pinned instance is used while it still accepts pinned calls.
         match self.lease_instance(request).await {
             Ok(instance) => {
                 pinned.pin_leased(&dialog, &server, &instance);

@@ -99,8 +99,8 @@ impl CallRouter {
         FinishedCall { target, duration: guard.elapsed(), outcome }
     }
 
-    /// Finds the tool and its instance, validates the arguments, sends the call and checks the result. Sets `target` when
-    /// the tool is found, also if the call then fails.
+    /// Finds the tool and its instance, validates the arguments, sends the call and checks the result. Sets `target`
+    /// when the tool is found, also if the call then fails.
     async fn run_in_scope<T: ResultFormat>(
         &self,
         scope: RequestScope<'_>,

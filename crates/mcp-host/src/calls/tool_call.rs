@@ -35,8 +35,8 @@ pub enum CalledTool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum TaskHandling {
-    /// The host waits for the result of the task, until the deadline of the call, or for an hour after the server created
-    /// the task. The task is cancelled with its call. If the tool requires a task, one is requested.
+    /// The host waits for the result of the task, until the deadline of the call, or for an hour after the server
+    /// created the task. The task is cancelled with its call. If the tool requires a task, one is requested.
     #[default]
     Follow,
     /// The created task is the result. Only for [`Host::call_raw`](crate::host::Host::call_raw).

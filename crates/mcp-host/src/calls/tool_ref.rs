@@ -7,8 +7,8 @@ use mcp_host_registry::ExposedTool;
 
 use crate::state::published::HostSnapshot;
 
-/// A reference to a tool of a snapshot. A call of it reaches this tool, or fails if the latest snapshot has no tool with
-/// the same name, server and input schema.
+/// A reference to a tool of a snapshot. A call of it reaches this tool, or fails if the latest snapshot has no tool
+/// with the same name, server and input schema.
 #[derive(Clone)]
 pub struct ToolRef {
     snapshot: Arc<HostSnapshot>,
@@ -17,8 +17,8 @@ pub struct ToolRef {
 }
 
 impl ToolRef {
-    /// Creates a reference to the tool at this position of the snapshot's [catalog](mcp_host_registry::Catalog::tools), if
-    /// there is one.
+    /// Creates a reference to the tool at this position of the snapshot's [catalog](mcp_host_registry::Catalog::tools),
+    /// if there is one.
     pub fn new(snapshot: &Arc<HostSnapshot>, position: usize) -> Option<ToolRef> {
         snapshot.catalog.tools().get(position)?;
         Some(ToolRef { snapshot: Arc::clone(snapshot), position })

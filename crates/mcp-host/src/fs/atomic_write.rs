@@ -1,8 +1,8 @@
 //! Temporary files for atomic replacement, and removal of those that killed writers left behind.
 //!
-//! Invariant: a file is removed only if it has the name pattern of these files, belongs to the same user, is old, and no process
-//! holds its lock. A writer locks its file; the system releases the lock when the process ends. Where files cannot
-//! be locked, none is removed.
+//! Invariant: a file is removed only if it has the name pattern of these files, belongs to the same user, is old, and
+//! no process holds its lock. A writer locks its file; the system releases the lock when the process ends. Where files
+//! cannot be locked, none is removed.
 
 use std::fs::{self, File, Metadata};
 use std::io;

@@ -1,8 +1,8 @@
 //! A pool for blocking file operations with a timeout and a limit.
 //!
-//! An operation on a network disk, or on a pipe in place of a file, may never end, and cannot be cancelled. It remains on
-//! its own thread; neither the caller nor the shutdown of the runtime waits for it. At the limit no further operation
-//! starts.
+//! An operation on a network disk, or on a pipe in place of a file, may never end, and cannot be cancelled. It remains
+//! on its own thread; neither the caller nor the shutdown of the runtime waits for it. At the limit no further
+//! operation starts.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};

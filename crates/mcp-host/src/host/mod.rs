@@ -227,8 +227,8 @@ impl Host {
         let _ = published.wait_for(is_settled).await;
     }
 
-    /// Like [`wait_until_ready`](Host::wait_until_ready), for these servers. Returns their statuses in the order of `servers`,
-    /// without those that are not configured. Cancel-safe.
+    /// Like [`wait_until_ready`](Host::wait_until_ready), for these servers. Returns their statuses in the order of
+    /// `servers`, without those that are not configured. Cancel-safe.
     pub async fn wait_for_servers(&self, servers: &[ServerId]) -> Vec<ServerStatus> {
         let of = |it: &Arc<HostSnapshot>| -> Vec<ServerStatus> {
             let status = |id: &ServerId| it.servers.iter().find(|it| it.id == id.as_str()).cloned();

@@ -97,8 +97,8 @@ impl Host {
         server_definitions(self.router.supervisor(), server)
     }
 
-    /// Returns a stream of all server notifications from now on: log messages, changed resources and others. A slow reader
-    /// loses the oldest ones and receives their number.
+    /// Returns a stream of all server notifications from now on: log messages, changed resources and others. A slow
+    /// reader loses the oldest ones and receives their number.
     pub fn notifications(&self) -> NotificationStream {
         self.router.supervisor().shared.notifications.subscribe()
     }

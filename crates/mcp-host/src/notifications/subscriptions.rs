@@ -1,7 +1,8 @@
 //! The table of resource subscriptions by instance.
 //!
-//! Subscriptions outlive an instance: its successor subscribes to the same resources. Subscribers are counted by URI; the
-//! subscription ends with the last one. The table sends nothing: an instance compares it with its own subscriptions.
+//! Subscriptions outlive an instance: its successor subscribes to the same resources. Subscribers are counted by URI;
+//! the subscription ends with the last one. The table sends nothing: an instance compares it with its own
+//! subscriptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;

@@ -45,8 +45,8 @@ pub struct ServerStatus {
     pub state: ServerState,
     /// The era of its connection, if it has one.
     pub era: Option<Era>,
-    /// The current error. A [`ServerState::Ready`] server has one if a changed configuration could not be started, and it
-    /// runs with the previous one.
+    /// The current error. A [`ServerState::Ready`] server has one if a changed configuration could not be started, and
+    /// it runs with the previous one.
     pub error: Option<HostError>,
 }
 

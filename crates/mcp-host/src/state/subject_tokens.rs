@@ -8,8 +8,8 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::state::dialog_id::DialogId;
 
-/// The latest access token of a dialog's user. Instances of the dialog have weak references to it, so it is dropped with
-/// the dialog.
+/// The latest access token of a dialog's user. Instances of the dialog have weak references to it, so it is dropped
+/// with the dialog.
 pub(crate) type SubjectToken = Mutex<Secret>;
 
 /// The access tokens of users by dialog.

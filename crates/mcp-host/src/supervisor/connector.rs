@@ -40,8 +40,8 @@ use crate::supervisor::task_registry::TaskRegistry;
 use crate::telemetry::metrics::HostMetrics;
 use crate::telemetry::spans;
 
-/// A function that creates the dial of a server. The default is [`mcp_host_transport::dialer`]; hosts with transports of
-/// their own, and tests, pass another.
+/// A function that creates the dial of a server. The default is [`mcp_host_transport::dialer`]; hosts with transports
+/// of their own, and tests, pass another.
 pub type Dialer =
     Arc<dyn Fn(&ResolvedServer, &DialOptions) -> Result<Arc<dyn Dial>, ConnectError> + Send + Sync>;
 
@@ -208,8 +208,8 @@ impl Connector {
         }
     }
 
-    /// Returns the authorization of an instance. For a server with token exchange, the instance of a dialog exchanges the
-    /// token of its user, and the instance without a dialog, which lists the tools, has a token of the host.
+    /// Returns the authorization of an instance. For a server with token exchange, the instance of a dialog exchanges
+    /// the token of its user, and the instance without a dialog, which lists the tools, has a token of the host.
     #[cfg(feature = "oauth")]
     fn authorization(
         &self,
@@ -280,8 +280,8 @@ impl Connector {
         }
     }
 
-    /// Reads the lists of a new instance. Fails if its tools cannot be listed. A failure of another list is a problem of
-    /// the server, and the read is retried later.
+    /// Reads the lists of a new instance. Fails if its tools cannot be listed. A failure of another list is a problem
+    /// of the server, and the read is retried later.
     async fn read_lists(
         &self,
         session: &Session,

@@ -50,8 +50,8 @@ pub(crate) struct DialogGuard {
     pub(crate) ends: DialogEndCounter,
     /// The queue for the end of the dialog, which has the earlier requests of the dialog before it.
     pub(crate) commands: mpsc::Sender<SupervisorCommand>,
-    /// The queue for the end while `commands` is full. The end is then handled after all queued commands, including those
-    /// of a new dialog with the same id.
+    /// The queue for the end while `commands` is full. The end is then handled after all queued commands, including
+    /// those of a new dialog with the same id.
     pub(crate) overflow: mpsc::UnboundedSender<DialogEnd>,
     /// The store that has the access token of its user.
     pub(crate) subjects: Arc<SubjectTokens>,

@@ -144,9 +144,9 @@ mod tests {
 
     use super::*;
 
-    /// Runs steps: `in`, `pinned-in` and `task-in` let a call enter, `out` ends the first one; `pin`, `unpin`, `retire`,
-    /// `seal`, `close`; `wait` polls whether the gate is drained (`empty`) or not (`waits`). `refused` is a call or pin
-    /// that may not enter.
+    /// Runs steps: `in`, `pinned-in` and `task-in` let a call enter, `out` ends the first one; `pin`, `unpin`,
+    /// `retire`, `seal`, `close`; `wait` polls whether the gate is drained (`empty`) or not (`waits`). `refused` is a
+    /// call or pin that may not enter.
     #[track_caller]
     fn check(steps: &str, want: &str) {
         let gate = Arc::new(Gate::default());

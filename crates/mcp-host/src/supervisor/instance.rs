@@ -183,8 +183,8 @@ impl Instance {
         Ok(())
     }
 
-    /// Subscribes to the requested resources, and unsubscribes from others. Returns the newly subscribed ones, which may
-    /// have changed before.
+    /// Subscribes to the requested resources, and unsubscribes from others. Returns the newly subscribed ones, which
+    /// may have changed before.
     pub(crate) async fn sync_subscriptions(&self, requested: &Subscriptions) -> Vec<String> {
         let mut subscribed = self.subscribed.lock().await;
         // Read under the lock, like log levels.
@@ -231,8 +231,8 @@ impl Instance {
         }
     }
 
-    /// Pings the server, and once more if there is no response. Fails with the second error. Any response is a success. A
-    /// busy instance is not pinged, because many servers do not respond during a call.
+    /// Pings the server, and once more if there is no response. Fails with the second error. Any response is a success.
+    /// A busy instance is not pinged, because many servers do not respond during a call.
     pub(crate) async fn ping(&self, timeout: Duration) -> Result<(), HostError> {
         let options = || CallOptions::with_timeout(timeout);
         let mut outcome = Ok(());

@@ -1,8 +1,8 @@
 //! Publication of routing tables and snapshots. The routing table is published first, so that every tool of a published
 //! snapshot can be called.
 //!
-//! If the supervisor task panics, the host has failed. A last snapshot says so, because a failed host must not look like
-//! one without servers.
+//! If the supervisor task panics, the host has failed. A last snapshot says so, because a failed host must not look
+//! like one without servers.
 
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -152,8 +152,7 @@ impl SupervisorTask {
         let (mut closing, mut batcher) = (false, EventBatcher::new());
         let subscriptions = Arc::clone(&self.connector.shared.subscriptions);
         loop {
-            let mut batch = Batch::default();
-            let mut ends = Vec::new();
+            let (mut batch, mut ends) = (Batch::default(), Vec::new());
             // A pending batch is due so soon that the clock check can wait.
             let clocks = self.clocks.next_check();
             let next = self.machine.next_wake().map_or(clocks, |it| it.min(clocks));
@@ -190,9 +189,8 @@ impl SupervisorTask {
                 continue;
             }
             let mut events = batcher.take(now);
-            events.extend(
-                self.clocks.check().map(MachineEvent::ClockJumped).into_iter().chain([MachineEvent::Tick]),
-            );
+            events.extend(self.clocks.check().map(MachineEvent::ClockJumped));
+            events.push(MachineEvent::Tick);
             let mut started_now = Vec::new();
             for event in &events {
                 if let MachineEvent::Started(_, started) = event {
@@ -205,8 +203,7 @@ impl SupervisorTask {
                 }
                 closing |= matches!(event, MachineEvent::Close);
             }
-            let mut actions = Vec::new();
-            let mut plan = None;
+            let (mut actions, mut plan) = (Vec::new(), None);
             for event in events {
                 let is_reload = matches!(event, MachineEvent::Configure(_));
                 actions.extend(self.machine.handle(event, now));
@@ -467,11 +464,8 @@ impl SupervisorTask {
     async fn shut_down(mut self) {
         self.shutdown_deadline.send_replace(Some(saturating_after(Instant::now(), self.limits.grace)));
         for (kind, handle) in self.tasks_by_id.values() {
-            match kind {
-                TaskKind::Start(_) | TaskKind::Watch(_) | TaskKind::Probe(_) | TaskKind::ApplySettings => {
-                    handle.abort()
-                }
-                TaskKind::Retire(_) => {}
+            if !matches!(kind, TaskKind::Retire(_)) {
+                handle.abort();
             }
         }
         while let Some(joined) = self.tasks.join_next_with_id().await {

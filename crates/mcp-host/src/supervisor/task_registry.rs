@@ -1,7 +1,7 @@
 //! The registry of the tasks of servers (long-running calls), with the instances that run them.
 //!
-//! A request about a task is sent to the instance that created the task. An instance that was replaced is closed when its
-//! tasks have ended. The entry of a task expires when the server no longer keeps the task.
+//! A request about a task is sent to the instance that created the task. An instance that was replaced is closed when
+//! its tasks have ended. The entry of a task expires when the server no longer keeps the task.
 
 use std::collections::VecDeque;
 use std::pin::pin;

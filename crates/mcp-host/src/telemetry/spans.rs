@@ -58,7 +58,8 @@ impl Drop for SpanGuard {
     }
 }
 
-/// A guard that records the outcome of a call in its span and the metrics: that of `end`, or `cancelled` if it is dropped.
+/// A guard that records the outcome of a call in its span and the metrics: that of `end`, or `cancelled` if it is
+/// dropped.
 pub(crate) struct CallGuard<'a> {
     metrics: &'a HostMetrics,
     span: Span,

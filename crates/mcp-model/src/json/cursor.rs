@@ -170,8 +170,8 @@ impl<'a> JsonCursor<'a> {
         Ok(JsonSlice(&self.text[start..self.position]))
     }
 
-    /// Reads the value as `T`, and returns its text as well. If it is JSON but not a `T`, the inner result is the error,
-    /// and the cursor moves past the value.
+    /// Reads the value as `T`, and returns its text as well. If it is JSON but not a `T`, the inner result is the
+    /// error, and the cursor moves past the value.
     pub(crate) fn read_with_text<T: Deserialize<'a>>(
         &mut self,
     ) -> Result<(&'a str, Result<T, Error>), Error> {

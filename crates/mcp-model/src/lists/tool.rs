@@ -1,7 +1,7 @@
 //! Tools of a `tools/list` result.
 //!
-//! A tool keeps its definition as bytes, and its JSON fields are slices of these, so ten thousand tools need little more
-//! memory than their JSON.
+//! A tool keeps its definition as bytes, and its JSON fields are slices of these, so ten thousand tools need little
+//! more memory than their JSON.
 
 use std::borrow::Cow;
 

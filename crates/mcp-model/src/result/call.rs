@@ -56,8 +56,8 @@ impl<'de> Deserialize<'de> for ToolResult {
 
 impl ToolResult {
     /// Reads the result at the start of `text` and its kind in one pass, if it is complete and every block has a known
-    /// form. Returns `None` for any other result: use [`read_result`](crate::read_result) and [`Deserialize`] for these.
-    /// What follows the result is ignored.
+    /// form. Returns `None` for any other result: use [`read_result`](crate::read_result) and [`Deserialize`] for
+    /// these. What follows the result is ignored.
     ///
     /// [`Deserialize`] scans each block twice, because it keeps unknown blocks unchanged.
     pub fn parse_known_blocks(text: &str) -> Option<(ToolResult, ResultInfo)> {
@@ -130,8 +130,8 @@ impl CallResult {
         CallResult { success: false, content: Vec::new(), error: Some(error), metadata }
     }
 
-    /// Deserializes the structured result. Fails if the call failed, if the tool returned no structured result, or if the
-    /// result does not fit `T`; the error then names the field and the tool.
+    /// Deserializes the structured result. Fails if the call failed, if the tool returned no structured result, or if
+    /// the result does not fit `T`; the error then names the field and the tool.
     ///
     /// ```
     /// # use mcp_host_model::{CallMetadata, CallResult, RawJson};

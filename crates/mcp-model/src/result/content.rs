@@ -132,8 +132,8 @@ fn parse_known(json: &str) -> Option<Content> {
 }
 
 impl Serialize for Content {
-    /// Writes the public form: `{"type":"text","text"}`, `{"type":"image","data","mime_type"}` and the same for `audio`,
-    /// or `{"type":"binary","data","mime_type","uri","text"?}`. An unknown block is written unchanged.
+    /// Writes the public form: `{"type":"text","text"}`, `{"type":"image","data","mime_type"}` and the same for
+    /// `audio`, or `{"type":"binary","data","mime_type","uri","text"?}`. An unknown block is written unchanged.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = match self {
             Content::Unknown(raw) => return raw.serialize(serializer),

@@ -128,8 +128,8 @@ pub fn read_result(bytes: Bytes, era: Era) -> Result<(RawJson, ResultInfo), serd
     Ok(read.unwrap_or_else(|| (result, ResultInfo::of_kind(ResultKind::Unreadable))))
 }
 
-/// Reads the object at the start of `text` and its kind. Returns `None` if there is no object, or if the name of a member
-/// cannot be decoded.
+/// Reads the object at the start of `text` and its kind. Returns `None` if there is no object, or if the name of a
+/// member cannot be decoded.
 fn read_object(text: &ByteString, era: Era) -> Option<(RawJson, ResultInfo)> {
     let mut members = KindMembers::default();
     let object = JsonCursor::new(text).read_object(|name, cursor| {

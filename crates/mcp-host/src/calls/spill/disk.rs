@@ -1,8 +1,8 @@
 //! Disk operations for overflow files. All of them block; those on a network disk may never return.
 //!
-//! The folder has 128 random bits in its name and is private, so files or links that someone prepared are never opened. It
-//! is created only where no other user can replace it or a folder above it. Its name identifies the host process, so that
-//! the next host can remove it.
+//! The folder has 128 random bits in its name and is private, so files or links that someone prepared are never opened.
+//! It is created only where no other user can replace it or a folder above it. Its name identifies the host process, so
+//! that the next host can remove it.
 
 use std::fmt::Debug;
 use std::fs::{self, DirBuilder};

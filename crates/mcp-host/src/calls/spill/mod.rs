@@ -1,8 +1,8 @@
 //! Overflow files: private files for results above their limit, in a folder that is removed with the host.
 //!
 //! A lock protects the index of files; disk operations run outside of the lock. If the disk does not respond, a result
-//! waits for [`IO_TIMEOUT`] and is then cut; nothing else is delayed. The number of stalled writes is limited. A part that
-//! cannot be written is cut. The files of one result never evict each other.
+//! waits for [`IO_TIMEOUT`] and is then cut; nothing else is delayed. The number of stalled writes is limited. A part
+//! that cannot be written is cut. The files of one result never evict each other.
 
 mod disk;
 mod part;
@@ -32,8 +32,9 @@ const MAX_CONCURRENT_WRITES: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpillPolicy {
-    /// The folder in which each host creates its own subfolder for its first overflow file. It is created if missing, and
-    /// refused if other users could replace the subfolder. Subfolders of killed hosts are removed at the next start.
+    /// The folder in which each host creates its own subfolder for its first overflow file. It is created if missing,
+    /// and refused if other users could replace the subfolder. Subfolders of killed hosts are removed at the next
+    /// start.
     pub directory: PathBuf,
     /// The maximum size of all files of the host in bytes. The oldest files are removed first. A larger part is cut.
     pub max_bytes: u64,

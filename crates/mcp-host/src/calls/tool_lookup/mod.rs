@@ -183,8 +183,8 @@ fn lists_tool(server: &ResolvedServer, lists: &ServerLists, name: &str) -> bool 
     })
 }
 
-/// Returns whether `name` has the prefix and suffix of the server's exposed names. They are found by applying its rules to
-/// a probe name.
+/// Returns whether `name` has the prefix and suffix of the server's exposed names. They are found by applying its rules
+/// to a probe name.
 fn has_affixes(server: &ResolvedServer, name: &str) -> bool {
     // A text that no prefix or suffix contains.
     const PROBE: &str = "q7zq";

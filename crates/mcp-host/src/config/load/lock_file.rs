@@ -47,8 +47,8 @@ pub struct LoadedLock {
     pub text: String,
 }
 
-/// Reads a lock file; `None` if it does not exist. Blocks. Fails if an existing file cannot be used, because ignoring it
-/// would approve everything.
+/// Reads a lock file; `None` if it does not exist. Blocks. Fails if an existing file cannot be used, because ignoring
+/// it would approve everything.
 pub fn read_lock(path: &Path) -> Result<Option<LoadedLock>, LockFileError> {
     let Some(text) = lock_text(path)? else { return Ok(None) };
     Ok(Some(LoadedLock { lock: parse_lock(path, &text)?, text }))

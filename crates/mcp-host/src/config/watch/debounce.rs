@@ -25,7 +25,8 @@ struct DebounceWindow {
 }
 
 impl Debounce {
-    /// Creates a state without changes. A read is due after `quiet` without changes, and at the latest after `max_delay`.
+    /// Creates a state without changes. A read is due after `quiet` without changes, and at the latest after
+    /// `max_delay`.
     pub(crate) fn new(quiet: Duration, max_delay: Duration) -> Debounce {
         Debounce { quiet, max_delay: max_delay.max(quiet), window: None }
     }

@@ -1,6 +1,7 @@
 //! The state of a followed lock file: new content becomes an approval. Only `read_lock_file` does I/O.
 //!
-//! An approval remains in effect until a new lock file is read. A missing or unreadable lock file approves nothing more.
+//! An approval remains in effect until a new lock file is read. A missing or unreadable lock file approves nothing
+//! more.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

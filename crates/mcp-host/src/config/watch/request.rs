@@ -33,8 +33,8 @@ pub struct FollowRequest {
 }
 
 impl FollowRequest {
-    /// Creates a request for these files without a lock file: they are read 200 ms after the last change and at most 1 s after the first; 1 s
-    /// until a removal takes effect; polled every 2 s; a read timeout of 10 s.
+    /// Creates a request for these files without a lock file: they are read 200 ms after the last change and at most
+    /// 1 s after the first; 1 s until a removal takes effect; polled every 2 s; a read timeout of 10 s.
     pub fn new(files: Vec<LoadRequest>) -> FollowRequest {
         FollowRequest {
             files,

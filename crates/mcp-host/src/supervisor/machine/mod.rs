@@ -2,8 +2,8 @@
 //! publish.
 //!
 //! It does no I/O, reads no clock and is not async. `I` is the type of running instances, which the machine only
-//! stores. Each start of a server has its own [`StartTicket`], which its events contain. An event with an outdated ticket
-//! changes nothing.
+//! stores. Each start of a server has its own [`StartTicket`], which its events contain. An event with an outdated
+//! ticket changes nothing.
 
 mod drift;
 mod lease;

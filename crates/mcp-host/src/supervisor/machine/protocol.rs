@@ -54,8 +54,8 @@ pub(crate) enum MachineEvent<I> {
     ToolProblem { server: ServerId, tool: String, problem: ToolProblem, reason: Option<String> },
     /// The outcome of the last attempt to write an oversized result to files; `None`: it succeeded.
     SetSpillProblem(Option<Problem>),
-    /// Stop a dialog whose provider refused a request, and publish the problem. `ends_seen` is the number of dialogs that
-    /// had ended before.
+    /// Stop a dialog whose provider refused a request, and publish the problem. `ends_seen` is the number of dialogs
+    /// that had ended before.
     StopDialog { dialog: DialogId, problem: Problem, ends_seen: u64 },
     /// Resume a stopped dialog.
     ResumeDialog(DialogId),
@@ -63,8 +63,8 @@ pub(crate) enum MachineEvent<I> {
     ProbeSucceeded(StartTicket),
     /// The computer was suspended for this time.
     ClockJumped(Duration),
-    /// A call requests a leased instance; `waiter` receives the reply. `ends_seen` is the number of dialogs that had ended
-    /// before.
+    /// A call requests a leased instance; `waiter` receives the reply. `ends_seen` is the number of dialogs that had
+    /// ended before.
     RequestLease { request: LeaseRequest, ends_seen: u64, waiter: WaiterId },
     /// A leased instance was checked: the beginning of its idle time, or `None` while it is in use.
     IdleChecked(StartTicket, Option<Instant>),

@@ -138,8 +138,8 @@ impl<I: Clone> ServerSlot<I> {
         self.running.as_mut().filter(|it| it.ticket == *ticket)
     }
 
-    /// Sets the configuration. A running instance remains if only names, filters or limits differ (DM-110). Otherwise it
-    /// remains until its successor is ready (DM-101). A server that is not running is started.
+    /// Sets the configuration. A running instance remains if only names, filters or limits differ (DM-110). Otherwise
+    /// it remains until its successor is ready (DM-101). A server that is not running is started.
     pub(super) fn configure(
         &mut self,
         server: Arc<ResolvedServer>,

@@ -43,9 +43,9 @@ pub struct RestartPolicy {
 
 /// The policy for probes of running servers with `ping`, which only legacy servers support.
 ///
-/// A busy server is not probed. A server that does not respond to two probes in a row counts as lost. After the computer
-/// was suspended, all servers are probed. A server on an event stream with a read timeout (HD-026) is probed three times
-/// per timeout, because the response keeps the stream open.
+/// A busy server is not probed. A server that does not respond to two probes in a row counts as lost. After the
+/// computer was suspended, all servers are probed. A server on an event stream with a read timeout (HD-026) is probed
+/// three times per timeout, because the response keeps the stream open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProbePolicy {

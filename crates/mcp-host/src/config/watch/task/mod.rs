@@ -1,5 +1,5 @@
-//! The task that follows files. It waits for changes and timers, reads the files in the blocking pool, and sends updates
-//! to the host.
+//! The task that follows files. It waits for changes and timers, reads the files in the blocking pool, and sends
+//! updates to the host.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -101,8 +101,8 @@ impl Follower {
         }
     }
 
-    /// Follows the files until it is stopped or the host shuts down. Sends the profiles of the files to `begun` after the
-    /// first read.
+    /// Follows the files until it is stopped or the host shuts down. Sends the profiles of the files to `begun` after
+    /// the first read.
     pub(super) async fn run(
         mut self,
         mut stopped: oneshot::Receiver<()>,
@@ -237,8 +237,8 @@ impl Follower {
         }
     }
 
-    /// Sends an update to the host: new servers and approvals, problems, and the outcome of a reload. Returns the reload
-    /// plan.
+    /// Sends an update to the host: new servers and approvals, problems, and the outcome of a reload. Returns the
+    /// reload plan.
     async fn publish(
         &mut self,
         (desired, approval): (Option<DesiredServers>, Option<Approval>),

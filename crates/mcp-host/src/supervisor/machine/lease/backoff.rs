@@ -4,8 +4,8 @@
 //! A failed start affects all dialogs, unless the instance has the token of a user: the start may succeed for another
 //! user. A crash affects only the dialog of the instance, because its calls may be the cause.
 //!
-//! The first call after the backoff starts the server again. Until that start has ended, other calls still fail, so that
-//! a broken server costs one process at a time.
+//! The first call after the backoff starts the server again. Until that start has ended, other calls still fail, so
+//! that a broken server costs one process at a time.
 
 use mcp_host_model::ServerId;
 use tokio::time::Instant;

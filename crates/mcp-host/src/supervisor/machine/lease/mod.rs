@@ -49,8 +49,8 @@ impl<I: Clone> Machine<I> {
         self.leases.all.iter().find(|it| it.ticket == *ticket).map(|it| it.dialog.clone())
     }
 
-    /// Handles the first server request of a shared instance. If its server is leased from now on, the shared instance is
-    /// retired after its calls, of which one may wait for the response, and its tasks.
+    /// Handles the first server request of a shared instance. If its server is leased from now on, the shared instance
+    /// is retired after its calls, of which one may wait for the response, and its tasks.
     pub(super) fn handle_server_request(&mut self, ticket: &StartTicket, method: Method) {
         let can_lease = self.settings.leases.requesting_servers == RequestingServers::Lease;
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_running(ticket)) else { return };

@@ -27,8 +27,8 @@ use crate::supervisor::machine::{
 use crate::supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};
 use crate::supervisor::tool_problem::ToolProblem;
 
-/// Returns a server from text: `a=1.2` is the server `a` with revision 1 of its connection and revision 2 of its names (a
-/// suffix of every name). Options: `-unloaded` does not list its tools, `-nowrite` hides its tool `write`,
+/// Returns a server from text: `a=1.2` is the server `a` with revision 1 of its connection and revision 2 of its names
+/// (a suffix of every name). Options: `-unloaded` does not list its tools, `-nowrite` hides its tool `write`,
 /// `-brief` limits its calls to 1 s, `-own` gives each dialog its own instance, `-auto` does so after a server request,
 /// `-bare` leaves names unchanged, `-user` exchanges the token of each user.
 pub(crate) fn server(text: &str) -> ResolvedServer {
@@ -104,8 +104,8 @@ impl MachineDriver {
         MachineDriver::with(Supervision::Off)
     }
 
-    /// Creates a machine that restarts servers after 1 to 2 s, then 2 to 4 s and so on. It suspends restarts for 50 to 100
-    /// s after four failures, resets failures after 10 s of uptime, and probes every 30 s.
+    /// Creates a machine that restarts servers after 1 to 2 s, then 2 to 4 s and so on. It suspends restarts for 50 to
+    /// 100 s after four failures, resets failures after 10 s of uptime, and probes every 30 s.
     pub(crate) fn supervised() -> MachineDriver {
         let seconds = Duration::from_secs;
         MachineDriver::with(Supervision::Restart(RestartPolicy {
@@ -230,11 +230,11 @@ impl MachineDriver {
         }
     }
 
-    /// Handles the event of a step and returns the actions, such as `start a=1, watch 1`. The number is that of a start or
-    /// of its instance.
+    /// Handles the event of a step and returns the actions, such as `start a=1, watch 1`. The number is that of a start
+    /// or of its instance.
     ///
-    /// An instance is retired after its calls and pins (`retire`), after these and its tasks (`replace`), after its calls
-    /// (`close`), after its calls without a time limit (`release`), or after these and its tasks (`hand-over`).
+    /// An instance is retired after its calls and pins (`retire`), after these and its tasks (`replace`), after its
+    /// calls (`close`), after its calls without a time limit (`release`), or after these and its tasks (`hand-over`).
     /// `start-leased` starts an instance of a dialog. A waiter has a number of its own: `1 gets 2`, `1 is refused`.
     pub(crate) fn step(&mut self, step: &str) -> String {
         match step.split_once(' ') {
