@@ -83,7 +83,6 @@ impl IncomingMessage {
 #[derive(Debug)]
 pub(crate) struct RequestOrigin {
     pub(crate) owner: MessageOwner,
-    /// The stream that the request arrived on.
     stream: StreamId,
 }
 
@@ -239,7 +238,6 @@ impl Engine {
         inline_sender.start(message).map_err(|message| self.send(*message)).ok()
     }
 
-    /// Queues a message for the transport.
     pub(crate) fn send(&self, message: OutboundMessage) {
         self.outbound.send(Outbound::Send(message));
     }
@@ -283,12 +281,10 @@ impl Engine {
         self.pending.disconnect()
     }
 
-    /// The number of received bytes that were not JSON-RPC.
     pub(crate) fn noise_bytes(&self) -> u64 {
         self.noise_bytes.load(Ordering::Relaxed)
     }
 
-    /// The number of dropped messages, in both directions.
     pub(crate) fn dropped_messages(&self) -> u64 {
         self.dropped_messages.load(Ordering::Relaxed)
     }
@@ -347,7 +343,6 @@ impl Engine {
         false
     }
 
-    /// Counts a dropped message.
     pub(crate) fn count_dropped(&self) {
         self.dropped_messages.fetch_add(1, Ordering::Relaxed);
     }

@@ -145,7 +145,7 @@ fn any_key() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn scan_agrees_with_serde_json(pairs in prop::collection::vec((any_key(), any_value()), 0..6), pretty in any::<bool>()) {
+    fn serde_json_agrees(pairs in prop::collection::vec((any_key(), any_value()), 0..6), pretty in any::<bool>()) {
         let mut seen = std::collections::HashSet::new();
         let pairs: Vec<_> = pairs.into_iter().filter(|(key, _)| seen.insert(key.clone())).collect();
         // Written by hand to keep the generated key order.

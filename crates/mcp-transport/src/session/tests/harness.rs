@@ -109,7 +109,6 @@ impl RawRequestHandler for HandlerGates {
 }
 
 impl Harness {
-    /// Opens a session of this era.
     pub(super) async fn open(era: Era, shutdown_behavior: ShutdownBehavior) -> Harness {
         let (peers, mut dialled) = mpsc::unbounded_channel();
         let dial: Arc<dyn Dial> = Arc::new(ScriptedDial { peers, shutdown_behavior });
@@ -160,7 +159,6 @@ impl Harness {
         }
     }
 
-    /// Returns a unique text.
     pub(super) fn unique_text(&mut self) -> String {
         self.text_count += 1;
         format!("answer {}", self.text_count)
@@ -191,7 +189,6 @@ impl Harness {
         self.gates.gate(server_request)
     }
 
-    /// Drops a call.
     pub(super) fn drop_call(&mut self, index: usize) {
         self.read_sent(None);
         let call = &mut self.calls[index];
@@ -225,7 +222,6 @@ impl Harness {
         self.may_end = true;
     }
 
-    /// Lets this number of milliseconds pass; woken tasks run at once.
     pub(super) async fn advance(&mut self, millis: u64) {
         let until = Instant::now() + Duration::from_millis(millis);
         let any_woken = Arc::clone(&self.any_woken);
@@ -301,7 +297,6 @@ impl Harness {
         any_woken
     }
 
-    /// Polls a call and compares it with the model.
     fn poll(&mut self, index: usize) {
         self.read_sent(None);
         let call = &mut self.calls[index];
@@ -399,8 +394,7 @@ impl Harness {
                             let reopening = self.reopening.take().expect("a session was opened");
                             assert_eq!((reopening.call, reopening.response), (call, Some(Ok(()))));
                             self.epoch = reopening.epoch;
-                            // The server may have been replaced.
-                            self.list_changes += 1;
+                                                self.list_changes += 1;
                         }
                         (Some(id), _, Some(_)) => {
                             assert_eq!(message.epoch, self.epoch);
@@ -466,7 +460,6 @@ impl Harness {
         );
     }
 
-    /// Checks the properties that hold after the connection has ended.
     pub(super) fn check_end(&self) {
         assert!(self.closed && self.closings.is_empty());
         assert!(self.calls.iter().all(|it| matches!(it.stage, Stage::Done)));
@@ -490,7 +483,6 @@ fn is_expiry(text: &str) -> bool {
     text.starts_with("Absolute") || text.starts_with("Idle")
 }
 
-/// The server's response to the handshake.
 pub(super) fn handshake_response(id: RequestId, era: Era) -> Value {
     let capabilities = json!({"tools": {}, "prompts": {}, "resources": {}});
     let result = match era {
@@ -502,7 +494,6 @@ pub(super) fn handshake_response(id: RequestId, era: Era) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
-/// A call without options.
 pub(super) fn default_spec(kind: CallKind) -> CallSpec {
     CallSpec { kind, deadline: None, idle: None, retry: super::super::RetryPolicy::Never }
 }
