@@ -50,9 +50,11 @@ pub struct LoopbackRedirect {
 enum PageOpener {
     /// Opens the login page.
     Page(Arc<dyn Fn(&Url) + Send + Sync>),
-    /// Opens the start page. The arguments are the login page and the start page.
-    StartPage(Arc<dyn Fn(&Url, &Url) + Send + Sync>),
+    StartPage(OpenStartPage),
 }
+
+/// Opens the start page. The arguments are the login page and the start page.
+type OpenStartPage = Arc<dyn Fn(&Url, &Url) + Send + Sync>;
 
 /// Why an address cannot be a redirect URI of [`LoopbackRedirect`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
