@@ -394,7 +394,7 @@ impl Harness {
                             let reopening = self.reopening.take().expect("a session was opened");
                             assert_eq!((reopening.call, reopening.response), (call, Some(Ok(()))));
                             self.epoch = reopening.epoch;
-                                                self.list_changes += 1;
+                            self.list_changes += 1;
                         }
                         (Some(id), _, Some(_)) => {
                             assert_eq!(message.epoch, self.epoch);
