@@ -6,6 +6,7 @@
 pub(crate) mod context;
 pub(crate) mod dotenv;
 mod values;
+mod workspace;
 
 use std::fmt;
 
@@ -130,10 +131,13 @@ fn resolve_stdio(
         let pointer = resolver.pointer(&["command"]);
         resolver.resolve_text(command, &pointer)
     };
-    let cwd = cwd.as_ref().map(|it| {
-        let pointer = resolver.pointer(&["cwd"]);
-        resolver.workspace().join(resolver.resolve_text(it, &pointer))
-    });
+    let cwd = match cwd {
+        Some(cwd) => {
+            let pointer = resolver.pointer(&["cwd"]);
+            Some(resolver.workspace().join(resolver.resolve_text(cwd, &pointer)))
+        }
+        None => resolver.start_folder(),
+    };
     (resolver.errors.len() == errors_before).then(|| {
         Endpoint::Stdio({
             let mut endpoint = StdioEndpoint::new(command);

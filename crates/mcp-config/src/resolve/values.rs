@@ -1,6 +1,6 @@
 //! Resolves single values: literals, host variables, texts with `${VAR}`, and JSON with such texts.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use mcp_host_model::{
     ConfigValue, RawJson, Secret, ServerSpec, SpecOrigin, TemplatePart, UnsetVariablePolicy,
@@ -21,9 +21,9 @@ pub(super) struct Resolver<'a> {
     pub(super) env_file_key: &'static str,
     pub(super) url_policy: UrlPolicy,
     pub(super) errors: Vec<ResolveError>,
-    config_folders: &'static [&'static str],
+    pub(super) config_folders: &'static [&'static str],
     server: &'a str,
-    context: &'a ResolveContext<'a>,
+    pub(super) context: &'a ResolveContext<'a>,
 }
 
 impl<'a> Resolver<'a> {
@@ -107,15 +107,6 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The workspace that relative paths start at: the folder of the configuration file, or its parent if the folder is
-    /// one that a dialect uses in a workspace (`.minds`, `.vscode`).
-    pub(super) fn workspace(&self) -> PathBuf {
-        let directory = self.context.directory;
-        let inner = self.config_folders.iter().map(Path::new).find(|it| directory.ends_with(it));
-        let levels = inner.map_or(0, |it| it.components().count());
-        directory.ancestors().nth(levels).unwrap_or(Path::new("")).to_owned()
-    }
-
     /// Joins the parts of a text with the values of their variables. Reports each missing variable once.
     fn resolve_parts(&mut self, parts: &[TemplatePart], pointer: &str) -> Option<String> {
         let mut res = Some(String::new());
@@ -179,9 +170,7 @@ impl<'a> Resolver<'a> {
             template::WORKSPACE_FOLDER_NAME if is_editor => {
                 self.workspace().file_name().map(|it| it.to_string_lossy().into_owned())
             }
-            template::USER_HOME if is_editor => {
-                ["HOME", "USERPROFILE"].into_iter().find_map(|it| (self.context.variable)(it))
-            }
+            template::USER_HOME if is_editor => self.home(),
             _ => (self.context.variable)(name),
         }
     }

@@ -275,3 +275,71 @@ fn name_close_to_a_missing_variable_is_suggested() {
     }
     assert!(help(Profile::McpJson, "workspaceFoldr").starts_with("did you mean `workspaceFolder`?"));
 }
+
+/// The folder in which the server of a file starts. The home folder is `/home/me`.
+#[track_caller]
+fn check_start_folder(path: &str, text: &str, want: Option<&str>) {
+    let dialect = mcp_host_config::detect(path, text).unwrap();
+    let reading = mcp_host_config::read_detecting(dialect, path, text).reading;
+    let home = |name: &str| (name == "HOME").then(|| "/home/me".to_owned());
+    let context = ResolveContext::new(&home, Path::new(path).parent().unwrap(), &|_| Err(String::new()));
+    let Endpoint::Stdio(endpoint) = resolve(&reading.servers[0], &context).unwrap().endpoint else {
+        panic!("not stdio")
+    };
+    assert_eq!(endpoint.cwd.as_deref(), want.map(Path::new), "{path}");
+}
+
+#[test]
+fn rpt_080_a_server_starts_in_the_workspace_of_its_file() {
+    let json = |key: &str| format!(r#"{{"{key}": {{"a": {{"command": "x"}}}}}}"#);
+    for (file, key) in [
+        (".mcp.json", "mcpServers"),
+        ("mcp.json", "mcpServers"),
+        ("own-name.json", "mcpServers"),
+        (".vscode/mcp.json", "servers"),
+        (".cursor/mcp.json", "mcpServers"),
+        (".roo/mcp.json", "mcpServers"),
+        (".kiro/settings/mcp.json", "mcpServers"),
+        (".gemini/settings.json", "mcpServers"),
+        (".qwen/settings.json", "mcpServers"),
+        (".zed/settings.json", "context_servers"),
+        (".amp/settings.json", "amp.mcpServers"),
+        (".continue/config.yaml", "mcpServers"),
+        ("librechat.yaml", "mcpServers"),
+    ] {
+        check_start_folder(&format!("/srv/project/{file}"), &json(key), Some("/srv/project"));
+    }
+    let codex = "[mcp_servers.a]\ncommand = 'x'\n";
+    check_start_folder("/srv/project/.codex/config.toml", codex, Some("/srv/project"));
+    let dominds = "version: 1\nservers:\n  a: {transport: stdio, command: x}\n";
+    check_start_folder("/srv/project/.minds/mcp.yaml", dominds, Some("/srv/project"));
+    let agent = agent_with_item("command: npx");
+    check_start_folder("/srv/project/agent.yaml", &agent, Some("/srv/project"));
+}
+
+#[test]
+fn rpt_081_a_server_of_a_user_file_starts_in_the_folder_of_the_caller() {
+    let text = r#"{"mcpServers": {"a": {"command": "x"}}}"#;
+    for file in [
+        "/home/me/.cursor/mcp.json",
+        "/home/me/.gemini/settings.json",
+        "/home/me/.kiro/settings/mcp.json",
+        "/home/me/.claude.json",
+        "/home/me/.config/Claude/claude_desktop_config.json",
+        "/srv/project/claude_desktop_config.json",
+        "/srv/x/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        "/home/you/.codeium/windsurf/mcp_config.json",
+    ] {
+        check_start_folder(file, text, None);
+    }
+    check_start_folder("/home/me/mcp.json", text, Some("/home/me"));
+    check_start_folder("mcp.json", text, None);
+    let session = r#"{"mcpServers": [{"name": "a", "command": "/x", "args": [], "env": []}]}"#;
+    check_start_folder("/srv/session.json", session, None);
+}
+
+#[test]
+fn rpt_082_a_server_of_a_project_starts_in_the_project() {
+    let text = r#"{"projects": {"/srv/project": {"mcpServers": {"a": {"command": "x"}}}}}"#;
+    check_start_folder("/home/me/.claude.json", text, Some("/srv/project"));
+}

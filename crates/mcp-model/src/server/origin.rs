@@ -33,6 +33,8 @@ pub struct SpecOrigin {
     /// The defaults of the inputs that the file declares, by id.
     #[debug("{:?}", inputs.keys())]
     pub inputs: Arc<BTreeMap<String, String>>,
+    /// The folder of the project that the entry belongs to, in a file with the servers of several projects.
+    pub project: Option<String>,
     /// The sharing that the entry states. `None`: the default of the dialect applies.
     pub stated_sharing: Option<Sharing>,
 }
@@ -49,6 +51,7 @@ impl SpecOrigin {
             implied_args: 0,
             unset_variables: UnsetVariablePolicy::Reject,
             inputs: Arc::default(),
+            project: None,
             stated_sharing: None,
         }
     }

@@ -7,8 +7,10 @@ pub(crate) struct Program {
     pub(crate) name: &'static str,
     /// Its files, relative to the home folder.
     pub(crate) home_files: &'static [&'static str],
-    /// The ends of the paths of its other files, such as those of a workspace.
+    /// The ends of the paths of its files in a workspace.
     pub(super) files: &'static [&'static str],
+    /// The ends of the paths of its files that belong to a user, in whatever folder.
+    pub(super) user_files: &'static [&'static str],
     /// The top-level key of the servers.
     pub(crate) key: &'static str,
     /// Other top-level keys of the servers in files of the same name, which another program or version reads. An empty

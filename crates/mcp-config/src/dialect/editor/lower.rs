@@ -28,6 +28,8 @@ use crate::syntax::{Node, to_json};
 pub(super) struct FileContext<'a> {
     pub(super) context: &'a ReadContext,
     pub(super) program: &'static Program,
+    /// The folder of the project that the entry belongs to, if the file states it.
+    pub(super) project: Option<&'a str>,
     pub(super) inputs: &'a DeclaredInputs,
     pub(super) lists: &'a NameLists<'a>,
 }
@@ -51,7 +53,7 @@ pub(super) fn lower(
     at: &Location,
     file: &FileContext<'_>,
 ) -> LoweredEntry {
-    let FileContext { context, program, inputs, lists: _ } = *file;
+    let FileContext { context, program, project, inputs, lists: _ } = *file;
     let rule = match (program.variables, program.shell_variables) {
         (VariableSyntax::Braces, _) => ReferenceRule::Opencode,
         (_, ShellVariables::Replaced) => ReferenceRule::EditorAndShell,
@@ -141,6 +143,7 @@ pub(super) fn lower(
         return LoweredEntry { kind, ..LoweredEntry::default() };
     };
     origin.inputs = Arc::clone(&inputs.defaults);
+    origin.project = project.map(str::to_owned);
     origin.stated_sharing = entry.sharing.into_value().map(Sharing::from);
     if program.variables == VariableSyntax::Unsupported && to_json(node).is_some_and(|it| it.contains("${")) {
         origin.unset_variables = UnsetVariablePolicy::Keep;

@@ -52,7 +52,13 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     }
     for ServerMap { node, at, program, project } in &roots {
         check_collection(node, at, program, context);
-        let file = lower::FileContext { context, program, inputs: &inputs, lists: &lists };
+        let file = lower::FileContext {
+            context,
+            program,
+            project: project.as_deref(),
+            inputs: &inputs,
+            lists: &lists,
+        };
         match node.content() {
             Content::Mapping(members) => {
                 res.reserve(members.len().min(MAX_SERVERS + 1));
@@ -67,7 +73,8 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
                     if let Some(folder) = project
                         && res.iter().any(|it: &ReadEntry| it.name == name)
                     {
-                        name = format!("{name}@{folder}");
+                        let folder_name = folder.rsplit(['/', '\\']).next().unwrap_or_default();
+                        name = format!("{name}@{folder_name}");
                     }
                     // The keys of a single mapping are unique.
                     if roots.len() > 1 && project.is_none() {

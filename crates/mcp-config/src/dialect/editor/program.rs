@@ -3,6 +3,8 @@
 //! A file whose path is not in the table belongs to the program that its content indicates, else to [`UNKNOWN`], whose
 //! conventions most programs share.
 
+use std::path::Path;
+
 use crate::dialect::editor::conventions::{Program, ShellVariables};
 use crate::dialect::editor::programs::{
     CONTINUE, CRUSH, DEV_CONTAINER, DEV_CONTAINER_SERVERS, GEMINI_CLI, LIBRE_CHAT, LIBRE_CHAT_KEYS, PROGRAMS,
@@ -17,7 +19,17 @@ impl Program {
         let is_end = |end: &&str| {
             path.strip_suffix(*end).is_some_and(|before| before.is_empty() || before.ends_with('/'))
         };
-        PROGRAMS.iter().find(|it| it.home_files.iter().chain(it.files).any(&is_end))
+        PROGRAMS.iter().find(|it| it.home_files.iter().chain(it.files).chain(it.user_files).any(&is_end))
+    }
+
+    /// Whether the file at a path belongs to a user, and not to a workspace.
+    pub(crate) fn is_user_file(path: &Path, home: Option<&Path>) -> bool {
+        let is_any = |is_file: &dyn Fn(&&str) -> bool, files: fn(&Program) -> &[&str]| {
+            PROGRAMS.iter().any(|it| files(it).iter().any(is_file))
+        };
+        let in_home = home.and_then(|it| path.strip_prefix(it).ok());
+        let is_home_file = |file: &&str| in_home == Some(Path::new(file));
+        is_any(&is_home_file, |it| it.home_files) || is_any(&|end| path.ends_with(end), |it| it.user_files)
     }
 
     /// Like [`Program::of_file`], with the unknown program as the default.

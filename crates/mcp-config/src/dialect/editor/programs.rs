@@ -12,6 +12,7 @@ pub(crate) const UNKNOWN: Program = Program {
     name: "an unknown program",
     home_files: &[],
     files: &[],
+    user_files: &[],
     key: "mcpServers",
     other_keys: &[],
     variables: VariableSyntax::Plain,
@@ -35,12 +36,8 @@ const VS_CODE: Program = Program {
         ".config/VSCodium/User/mcp.json",
         "Library/Application Support/VSCodium/User/mcp.json",
     ],
-    files: &[
-        ".vscode/mcp.json",
-        "Code/User/mcp.json",
-        "Code - Insiders/User/mcp.json",
-        "VSCodium/User/mcp.json",
-    ],
+    files: &[".vscode/mcp.json"],
+    user_files: &["Code/User/mcp.json", "Code - Insiders/User/mcp.json", "VSCodium/User/mcp.json"],
     key: "servers",
     variables: VariableSyntax::EnvPrefixAndInputs,
     env_values: EnvValues::NumbersAndNull,
@@ -128,6 +125,7 @@ pub(super) const DEV_CONTAINER: Program = Program {
     name: "Dev Containers",
     home_files: &[],
     files: &["devcontainer.json", ".devcontainer.json"],
+    user_files: &[],
     key: "customizations.vscode.mcp.servers",
     file_purpose: FilePurpose::Settings,
     ..VS_CODE
@@ -143,7 +141,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     VS_CODE,
     Program {
         home_files: &[],
-        files: &[".vscode/settings.json", "Code/User/settings.json"],
+        files: &[".vscode/settings.json"],
+        user_files: &["Code/User/settings.json"],
         key: "mcp.servers",
         file_purpose: FilePurpose::Settings,
         ..VS_CODE
@@ -159,7 +158,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         name: "Windsurf",
         home_files: &[".codeium/windsurf/mcp_config.json"],
-        files: &[".windsurf/mcp_config.json", "windsurf/mcp_config.json", ".codeium/mcp_config.json"],
+        files: &[".windsurf/mcp_config.json"],
+        user_files: &["windsurf/mcp_config.json", ".codeium/mcp_config.json"],
         variables: VariableSyntax::EnvPrefix,
         ..UNKNOWN
     },
@@ -168,7 +168,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         home_files: &[
             ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
         ],
-        files: &["cline_mcp_settings.json"],
+        user_files: &["cline_mcp_settings.json"],
         variables: VariableSyntax::EnvPrefix,
         json_extensions: JsonExtensions::None,
         ..UNKNOWN
@@ -178,7 +178,8 @@ pub(super) const PROGRAMS: &[Program] = &[
         home_files: &[
             ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
         ],
-        files: &[".roo/mcp.json", "mcp_settings.json"],
+        files: &[".roo/mcp.json"],
+        user_files: &["mcp_settings.json"],
         variables: VariableSyntax::EnvPrefix,
         json_extensions: JsonExtensions::None,
         ..UNKNOWN
@@ -189,7 +190,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             ".config/Claude/claude_desktop_config.json",
             "Library/Application Support/Claude/claude_desktop_config.json",
         ],
-        files: &["claude_desktop_config.json"],
+        user_files: &["claude_desktop_config.json"],
         variables: VariableSyntax::Unsupported,
         disabling: Disabling::Unsupported("it starts every server of its file"),
         json_extensions: JsonExtensions::None,
@@ -224,7 +225,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         name: "Zed",
         home_files: &[".config/zed/settings.json"],
-        files: &[".zed/settings.json", "zed/settings.json", "Zed/settings.json"],
+        files: &[".zed/settings.json"],
+        user_files: &["zed/settings.json", "Zed/settings.json"],
         key: "context_servers",
         variables: VariableSyntax::Unsupported,
         disabling: Disabling::Key(ENABLED),
@@ -267,7 +269,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         name: "Amp",
         home_files: &[".config/amp/settings.json", ".config/amp/settings.jsonc"],
-        files: &[".amp/settings.json", ".amp/settings.jsonc", "amp/settings.json"],
+        files: &[".amp/settings.json", ".amp/settings.jsonc"],
+        user_files: &["amp/settings.json"],
         key: "amp.mcpServers",
         json_extensions: JsonExtensions::CommentsAndCommas,
         file_purpose: FilePurpose::Settings,

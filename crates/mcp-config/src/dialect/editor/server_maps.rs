@@ -13,7 +13,7 @@ pub(super) struct ServerMap<'a> {
     pub(super) node: &'a Node,
     pub(super) at: Location,
     pub(super) program: &'static Program,
-    /// The name of the folder of the project to which the servers belong, in Claude Code's settings.
+    /// The folder of the project to which the servers belong, in Claude Code's settings.
     pub(super) project: Option<String>,
 }
 
@@ -66,8 +66,7 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
         if let Some((node, at)) = found {
             let project =
                 pointer.strip_prefix("/projects").and(syntax::parent_pointer(&pointer)).map(syntax::last_key);
-            let folder = project.map(|it| it.rsplit(['/', '\\']).next().unwrap_or_default().to_owned());
-            res.push(ServerMap { project: folder, ..map_of(node, at, &pointer) });
+            res.push(ServerMap { project, ..map_of(node, at, &pointer) });
         }
     }
     if res.is_empty() && is_map_of_servers(root) {

@@ -7,7 +7,7 @@ mod lock_file;
 mod save;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use mcp_host_config::{
     DetectedReading, Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, UnsupportedFormat,
@@ -222,10 +222,18 @@ fn refuses_file(profile: Profile) -> bool {
     }
 }
 
-/// Returns the base folder for relative paths of the file.
+/// Returns the base folder for relative paths of the file. A stream, such as standard input, has the current folder.
 fn directory(path: &Path) -> PathBuf {
+    if path.starts_with("/dev") || path.starts_with("/proc") {
+        return std::env::current_dir().unwrap_or_default();
+    }
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    absolute.parent().map(Path::to_owned).unwrap_or_default()
+    let folder = absolute.parent().map(Path::to_owned).unwrap_or_default();
+    // Without `..`, the folder and its parents have names.
+    if folder.components().any(|it| it == Component::ParentDir) {
+        return folder.canonicalize().unwrap_or(folder);
+    }
+    folder
 }
 
 /// Resolves all accepted servers. Returns these with the failed entries, and the errors of unresolved variables.
@@ -286,4 +294,20 @@ fn summarize_errors<'a>(name: &str, errors: impl Iterator<Item = EntryError<'a>>
     let messages: Vec<&str> = errors.iter().map(|error| error.message).collect();
     let help = help.map(str::to_owned);
     HostError { help, ..HostError::of_server(*kind, name, messages.join("; ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rpt_083_streams_and_parent_folders_have_a_base_folder() {
+        let current = std::env::current_dir().unwrap();
+        assert_eq!(directory(Path::new("/dev/stdin")), current);
+        assert_eq!(directory(Path::new("/proc/self/fd/0")), current);
+        assert_eq!(directory(Path::new("mcp.json")), current);
+        let parent = current.parent().unwrap();
+        assert_eq!(directory(Path::new("../mcp.json")), parent);
+        assert_eq!(directory(Path::new("../no-such-folder/mcp.json")), current.join("../no-such-folder"));
+    }
 }
