@@ -352,8 +352,7 @@ impl Engine {
         self.notify_listener(|| ServerEvent::ProtocolError(description()));
     }
 
-    /// Queues an event for the listener, unless the queue is half full: the other half is for requests and
-    /// notifications.
+    /// Queues an event for the listener, unless the queue is half full: the rest is for requests and notifications.
     fn notify_listener(&self, event: impl FnOnce() -> ServerEvent) {
         if self.has_listener && self.incoming.capacity() > MAX_INCOMING / 2 {
             self.enqueue(IncomingMessage::Event(event()));
