@@ -71,7 +71,6 @@ pub mod holodeck {
 #[cfg(feature = "files")]
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::resolve::dotenv::parse_editor_env_file;
     pub use crate::syntax::{
         ChangedPointers, Content, Node, ParsedText, Syntax, find_difference, parse_as, template, to_json,
     };
@@ -106,7 +105,7 @@ pub use crate::{
     render::{CheckOutcome, CheckedFile, Colour, SarifTool},
     render::{render, render_diff, render_github, render_sarif},
     resolve::context::{ResolveContext, ResolveError},
-    resolve::dotenv::parse_env_file,
+    resolve::dotenv::{parse_editor_env_file, parse_env_file},
     resolve::{ResolveErrors, ResolvedServer, resolve},
     syntax::text_to_json,
 };

@@ -120,7 +120,7 @@ impl<'a> Resolver<'a> {
                     Some(found.unwrap_or_else(|| default.expose().to_owned()))
                 }
                 TemplatePart::Input(id) => {
-                    let literal = self.kept_reference(|| format!("${{input:{id}}}"));
+                    let literal = self.text_for_unset(|| format!("${{input:{id}}}"));
                     let found = self.look_up_input(id).or(literal);
                     if found.is_none() && !missing.contains(&id) {
                         missing.push(id);
@@ -130,7 +130,7 @@ impl<'a> Resolver<'a> {
                 }
                 TemplatePart::File(path) => self.read_file(path, pointer),
                 TemplatePart::Variable(name) => {
-                    let literal = self.kept_reference(|| format!("${{{name}}}"));
+                    let literal = self.text_for_unset(|| format!("${{{name}}}"));
                     let found = self.look_up_variable(name).or(literal);
                     if found.is_none() && !missing.contains(&name) {
                         missing.push(name);
@@ -144,9 +144,13 @@ impl<'a> Resolver<'a> {
         res
     }
 
-    /// The reference itself, as text, if the server keeps references to unset variables.
-    fn kept_reference(&self, text: impl FnOnce() -> String) -> Option<String> {
-        (self.origin.unset_variables == UnsetVariablePolicy::Keep).then(text)
+    /// The text for a reference to an unset variable; `None` if it is an error.
+    fn text_for_unset(&self, text: impl FnOnce() -> String) -> Option<String> {
+        match self.origin.unset_variables {
+            UnsetVariablePolicy::Reject => None,
+            UnsetVariablePolicy::Keep => Some(text()),
+            UnsetVariablePolicy::Empty => Some(String::new()),
+        }
     }
 
     /// The value of a variable: of the environment, or one that the rule defines, such as a folder.

@@ -17,6 +17,9 @@ pub(crate) const WORKSPACE_FOLDER_NAME: &str = "workspaceFolderBasename";
 /// Editors' variable for the user's home.
 pub(crate) const USER_HOME: &str = "userHome";
 
+/// Editors' variable for the separator of a path, as a word for `${/}`.
+const PATH_SEPARATOR: &str = "pathSeparator";
+
 /// Gemini CLI's variable for the workspace folder.
 pub(crate) const WORKSPACE_PATH: &str = "workspacePath";
 /// Gemini CLI's variable for the folder of an extension, which has the `gemini-extension.json`.
@@ -94,7 +97,13 @@ fn parse_reference(text: &str, rule: ReferenceRule) -> Option<(TemplatePart, usi
     };
     let length = name_length(inner);
     if length > 0 && inner.as_bytes().get(length) == Some(&b'}') {
-        return Some((TemplatePart::Variable(inner[..length].to_owned()), length + "${}".len()));
+        let name = &inner[..length];
+        let part = if is_editor_rule && name == PATH_SEPARATOR {
+            text_part(MAIN_SEPARATOR_STR)
+        } else {
+            TemplatePart::Variable(name.to_owned())
+        };
+        return Some((part, length + "${}".len()));
     }
     if !is_editor_rule {
         return None;
@@ -281,6 +290,7 @@ mod tests {
         check("${input:my-key}", "?my-key");
         check("${workspaceFolder}/x", "workspaceFolder '/x'");
         check_by("a${/}b", ReferenceRule::Editor, &format!("'a' '{MAIN_SEPARATOR_STR}' 'b'"));
+        check_by("a${pathSeparator}b", ReferenceRule::Editor, &format!("'a' '{MAIN_SEPARATOR_STR}' 'b'"));
         check("$A", "'$A'");
         check("${env:}", "'${env:}'");
         check("${input:}", "'${input:}'");

@@ -243,3 +243,15 @@ fn acp_007_to_acp_011_serialized_servers_are_read_without_diagnostics() {
     let validator = jsonschema::validator_for(&schema).unwrap();
     assert!(servers.iter().all(|it| validator.is_valid(&serde_json::to_value(it).unwrap())));
 }
+
+#[test]
+fn rpt_160_server_with_a_url_and_no_type_is_told_to_add_type() {
+    let text = r#"{"mcpServers": [{"name": "a", "url": "https://a.example/mcp", "headers": []}]}"#;
+    check(
+        Profile::AcpV1,
+        text,
+        "error 1:18 /mcpServers/0/type ValidationError: 'type' is required for a server with a 'url'",
+    );
+    let help = read_text(Profile::AcpV1, text).diagnostics[0].help.clone().unwrap();
+    assert!(help.starts_with("add `\"type\": \"http\"`"), "{help}");
+}

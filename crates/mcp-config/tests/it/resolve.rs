@@ -84,9 +84,14 @@ fn dia_06_references_of_opencode_are_resolved() {
     check_errors(
         Profile::McpJson,
         &file(r#""x", "{file:none}""#, "{env:MISSING}"),
-        "/mcp/a/args/0 ConfigError: cannot read the file of a reference: no such file\n\
-         /mcp/a/env/K ConfigError: Environment variable 'MISSING' not found",
+        "/mcp/a/args/0 ConfigError: cannot read the file of a reference: no such file",
     );
+    // RPT-092
+    let text = file(r#""x""#, "x{env:MISSING}y");
+    let Endpoint::Stdio(endpoint) = resolve_text(Profile::McpJson, "/srv", &text).unwrap().endpoint else {
+        panic!("not stdio")
+    };
+    assert_eq!(env_text(&endpoint), "K=xy");
 }
 
 #[test]
@@ -342,4 +347,61 @@ fn rpt_081_a_server_of_a_user_file_starts_in_the_folder_of_the_caller() {
 fn rpt_082_a_server_of_a_project_starts_in_the_project() {
     let text = r#"{"projects": {"/srv/project": {"mcpServers": {"a": {"command": "x"}}}}}"#;
     check_start_folder("/home/me/.claude.json", text, Some("/srv/project"));
+}
+
+/// The command, the arguments and the working directory of the server `a` of a file, and its diagnostics.
+fn start_texts(path: &str, entry: &str) -> (String, String) {
+    let key = if path.contains(".vscode") { "servers" } else { "mcpServers" };
+    let text = format!(r#"{{"{key}": {{"a": {entry}}}}}"#);
+    let reading = mcp_host_config::read_detecting(mcp_host_model::Dialect::McpJson, path, &text).reading;
+    let variable = |name: &str| match name {
+        "HOME" => Some("/home/me".to_owned()),
+        "TOKEN" => Some("t".to_owned()),
+        _ => None,
+    };
+    let context = ResolveContext::new(&variable, Path::new("/srv"), &|_| Err(String::new()));
+    let Endpoint::Stdio(endpoint) = resolve(&reading.servers[0], &context).unwrap().endpoint else {
+        panic!("not stdio")
+    };
+    let args: Vec<_> = endpoint.args.iter().map(|it| it.expose()).collect();
+    let texts = format!("{} {} {}", endpoint.command, args.join(" "), endpoint.cwd.unwrap().display());
+    let found: Vec<_> = reading.diagnostics.iter().map(|it| it.message.as_str()).collect();
+    (texts, found.join("\n"))
+}
+
+#[test]
+fn rpt_090_vs_code_replaces_the_home_prefix() {
+    let entry = r#"{"command": "~/x", "args": ["~/y", "~", "a~/b", "~z"], "cwd": "~/c"}"#;
+    let want = "/home/me/x /home/me/y /home/me a~/b ~z /home/me/c";
+    assert_eq!(start_texts("/srv/.vscode/mcp.json", entry), (want.to_owned(), String::new()));
+    let (texts, found) = start_texts("/srv/.cursor/mcp.json", entry);
+    assert_eq!(texts, "~/x ~/y ~ a~/b ~z /srv/~/c");
+    assert_eq!(found.lines().count(), 4, "{found}");
+    assert!(found.starts_with("`~` is not replaced here: Cursor passes it as it is"), "{found}");
+}
+
+#[test]
+fn rpt_091_gemini_replaces_shell_variables_everywhere() {
+    let entry = r#"{"command": "$HOME/x", "args": ["-t$TOKEN", "$UNSET/${TOKEN}"], "cwd": "$HOME"}"#;
+    let want = "/home/me/x -tt $UNSET/t /home/me";
+    assert_eq!(start_texts("/srv/.gemini/settings.json", entry), (want.to_owned(), String::new()));
+    let (texts, found) = start_texts("/srv/.mcp.json", entry);
+    assert_eq!(texts, "$HOME/x -t$TOKEN $UNSET/t /srv/$HOME");
+    assert!(found.contains("`$NAME` is not replaced"), "{found}");
+}
+
+#[test]
+fn rpt_093_references_of_other_programs_are_told() {
+    for text in ["{{USER_ID}}", "%APPDATA%/x", "{env:TOKEN}", "$TOKEN"] {
+        let entry = format!(r#"{{"command": "x", "args": ["{text}"]}}"#);
+        let (texts, found) = start_texts("/srv/mcp.json", &entry);
+        assert_eq!(texts, format!("x {text} /srv"));
+        assert!(found.contains("is not replaced"), "{text}: {found}");
+    }
+}
+
+#[test]
+fn rpt_095_path_separator_is_replaced() {
+    let entry = r#"{"command": "x", "args": ["a${pathSeparator}b${/}c"]}"#;
+    assert_eq!(start_texts("/srv/mcp.json", entry), ("x a/b/c /srv".to_owned(), String::new()));
 }

@@ -70,6 +70,8 @@ pub enum UnsetVariablePolicy {
     Reject,
     /// The reference stays as text, because the program to which the file belongs replaces no variables.
     Keep,
+    /// The reference is an empty text, because the program of the file replaces it so.
+    Empty,
 }
 
 /// A configuration format for MCP servers.

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use mcp_host_config::internal::template::{self, ReferenceRule};
 use mcp_host_config::internal::{
-    ChangedPointers, Content, Node, ParsedText, Syntax, find_difference, parse_as, parse_editor_env_file,
-    to_json,
+    ChangedPointers, Content, Node, ParsedText, Syntax, find_difference, parse_as, to_json,
 };
 use mcp_host_config::{
-    Applicability, Colour, Document, Profile, Switch, fix_all, parse_env_file, read, remove_server, render,
-    set_enabled,
+    Applicability, Colour, Document, Profile, Switch, fix_all, parse_editor_env_file, parse_env_file, read,
+    remove_server, render, set_enabled,
 };
 use mcp_host_model::{ConfigValue, TemplatePart};
 use serde_json::Value;

@@ -131,8 +131,19 @@ fn select_transport<'a>(
 ) -> Option<EntryTransport<'a>> {
     let SessionContext { context, rules, .. } = options;
     let Some(member) = node.get("type") else {
-        if rules.untyped == UntypedEntry::Stdio {
-            return Some(EntryTransport::Stdio);
+        let is_url_only = node.get("url").is_some() && node.get("command").is_none();
+        match (rules.untyped, is_url_only) {
+            (UntypedEntry::Stdio, false) => return Some(EntryTransport::Stdio),
+            (UntypedEntry::Stdio, true) => {
+                let help = format!(
+                    "add `\"type\": \"http\"`, or another of {}: an entry without it is a program to start",
+                    rules.describe_types()
+                );
+                let message = "'type' is required for a server with a 'url'";
+                context.error(Code::MissingKey, &at.missing("type", context), message, help);
+                return None;
+            }
+            (UntypedEntry::Error, _) => {}
         }
         let help = if node.get("command").is_some() {
             "add `\"type\": \"stdio\"`"

@@ -17,11 +17,12 @@ impl StdioFields {
         let StdioFields { command, mut args, env, required_variables, env_file, cwd } = self;
         let context = values.context;
         let plain = values.without_shell_syntax();
-        let cwd =
-            cwd.value().filter(|it| !it.is_empty()).map(|it| fields::normalize_references(it, values.rule));
-        if let Some(cwd) = &cwd {
-            plain.check_references(cwd, at);
-        }
+        let cwd_at = cwd.at;
+        let cwd = cwd.into_value().filter(|it| !it.is_empty()).map(|text| {
+            let text = fields::normalize_references(&text, values.rule);
+            plain.check_references(&text, &cwd_at);
+            plain.rewrite_start_text(text, &cwd_at, Severity::Warning)
+        });
         let env_file = env_file.into_value().filter(|it| !it.is_empty());
         let env_file = env_file.map(|it| plain.value(it, at, checks::check_argument));
 
@@ -87,10 +88,12 @@ fn check_program(program: String, at: &Location, has_args: bool, values: &ValueR
         context.error(Code::EmptyValue, at, "'command' must not be empty", "name the program to start");
         return None;
     }
-    values.without_shell_syntax().check_references(&program, at);
+    let plain = values.without_shell_syntax();
+    plain.check_references(&program, at);
     if !context.report_check(at, checks::check_argument(&program)) {
         return None;
     }
     check_command(&program, at, has_args, Severity::Error, context);
-    Some(fields::normalize_references(&program, values.rule))
+    let program = fields::normalize_references(&program, values.rule);
+    Some(plain.rewrite_start_text(program, at, Severity::Warning))
 }

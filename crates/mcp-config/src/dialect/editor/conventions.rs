@@ -20,6 +20,8 @@ pub(crate) struct Program {
     pub(crate) variables: VariableSyntax,
     /// Whether it also replaces `$NAME`.
     pub(crate) shell_variables: ShellVariables,
+    /// Whether it replaces `~`.
+    pub(crate) home_prefix: HomePrefix,
     /// The values of variables that it accepts.
     pub(crate) env_values: EnvValues,
     /// How an entry disables its server.
@@ -56,6 +58,16 @@ pub(crate) enum VariableSyntax {
 /// Whether a program replaces `$NAME`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShellVariables {
+    /// In `env`, `headers` and URLs.
+    Replaced,
+    /// In every text. One that is not set stays as it is.
+    ReplacedEverywhere,
+    Literal,
+}
+
+/// Whether a program replaces `~` at the start of a command, an argument and a working directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HomePrefix {
     Replaced,
     Literal,
 }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host_model::{ConfigValue, Exposure, ExposureFilter, Limits, NameClass, NamePolicy, TemplatePart};
+use mcp_host_model::{
+    ConfigValue, Exposure, ExposureFilter, Limits, NameClass, NamePolicy, Severity, TemplatePart,
+};
 
 use crate::de::{Field, Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{CheckError, Code, FixIntent, quoted, quoted_key};
@@ -65,6 +67,7 @@ impl ValueReader<'_> {
 
     /// Warns about undeclared inputs and unknown references.
     pub(super) fn check_references(&self, text: &str, at: &Location) {
+        self.warn_about_foreign_reference(text, at);
         if !template::may_have_reference(text) {
             return;
         }
@@ -104,12 +107,7 @@ impl ValueReader<'_> {
         at: &Location,
         check: fn(&str) -> Result<(), CheckError>,
     ) -> ConfigValue {
-        if self.rule == ReferenceRule::Editor && is_shell_variable(&text) {
-            let programs = Program::names_with_shell_variables().join(", ");
-            let message = format!("`$NAME` is not replaced: only files of {programs} have it");
-            let help = "write `${NAME}` if a variable is meant";
-            self.context.warning(Code::UnknownReference, at, message, help);
-        }
+        self.warn_about_shell_variable(&text, at);
         self.value(text, at, check)
     }
 
@@ -137,14 +135,6 @@ pub(super) fn normalize_references(text: &str, rule: ReferenceRule) -> String {
     template::split_references(text, rule).iter().map(part).collect()
 }
 
-/// Returns whether the last word of a text is `$NAME`. Anywhere else the `$` may be part of a password.
-fn is_shell_variable(text: &str) -> bool {
-    let last = text.rsplit(' ').next().unwrap_or_default();
-    let Some(name) = last.strip_prefix('$') else { return false };
-    let is_name_byte = |it: u8| it.is_ascii_uppercase() || it.is_ascii_digit() || it == b'_';
-    name.len() > 2 && name.starts_with(|it: char| it.is_ascii_uppercase()) && name.bytes().all(is_name_byte)
-}
-
 /// Lowers the arguments of a program.
 pub(super) fn lower_args(list: Vec<Field<String>>, values: &ValueReader<'_>) -> Vec<ConfigValue> {
     let values = values.without_shell_syntax();
@@ -152,6 +142,7 @@ pub(super) fn lower_args(list: Vec<Field<String>>, values: &ValueReader<'_>) -> 
         let at = it.at;
         it.into_value().map(|text| {
             check_argument_line(&text, &at, values.context);
+            let text = values.rewrite_start_text(text, &at, Severity::Info);
             values.value(text, &at, checks::check_argument)
         })
     };

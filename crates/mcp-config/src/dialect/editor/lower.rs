@@ -56,7 +56,7 @@ pub(super) fn lower(
     let FileContext { context, program, project, inputs, lists: _ } = *file;
     let rule = match (program.variables, program.shell_variables) {
         (VariableSyntax::Braces, _) => ReferenceRule::Opencode,
-        (_, ShellVariables::Replaced) => ReferenceRule::EditorAndShell,
+        (_, ShellVariables::Replaced | ShellVariables::ReplacedEverywhere) => ReferenceRule::EditorAndShell,
         (_, ShellVariables::Literal) => ReferenceRule::Editor,
     };
     let values = ValueReader { context, inputs, rule, program };
@@ -147,6 +147,8 @@ pub(super) fn lower(
     origin.stated_sharing = entry.sharing.into_value().map(Sharing::from);
     if program.variables == VariableSyntax::Unsupported && to_json(node).is_some_and(|it| it.contains("${")) {
         origin.unset_variables = UnsetVariablePolicy::Keep;
+    } else if program.variables == VariableSyntax::Braces {
+        origin.unset_variables = UnsetVariablePolicy::Empty;
     }
     let mut spec = ServerSpec::new(id, origin, transport);
     spec.description = entry.description.into_value();

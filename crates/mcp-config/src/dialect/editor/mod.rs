@@ -18,6 +18,7 @@ pub(crate) mod programs;
 pub(crate) mod references;
 mod schema;
 mod server_maps;
+mod start_texts;
 mod transport;
 mod wire;
 pub(crate) mod write;

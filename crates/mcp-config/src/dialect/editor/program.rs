@@ -77,7 +77,7 @@ impl Program {
 
     /// The names of the programs that replace `$NAME`.
     pub(crate) fn names_with_shell_variables() -> Vec<&'static str> {
-        let replacing = PROGRAMS.iter().filter(|it| it.shell_variables == ShellVariables::Replaced);
+        let replacing = PROGRAMS.iter().filter(|it| it.shell_variables != ShellVariables::Literal);
         let mut res: Vec<_> = replacing.map(|it| it.name).collect();
         res.dedup();
         res

@@ -3,8 +3,8 @@
 //! No other file knows these programs. New knowledge about a program is a row or a field here.
 
 use crate::dialect::editor::conventions::{
-    DISABLED, Disabling, ENABLED, EntryForm, EnvValues, FilePurpose, JsonExtensions, Program, ShellVariables,
-    UrlTransport, VariableSyntax,
+    DISABLED, Disabling, ENABLED, EntryForm, EnvValues, FilePurpose, HomePrefix, JsonExtensions, Program,
+    ShellVariables, UrlTransport, VariableSyntax,
 };
 
 /// A program that is not in the table. Its conventions are those of mcp-host itself.
@@ -17,6 +17,7 @@ pub(crate) const UNKNOWN: Program = Program {
     other_keys: &[],
     variables: VariableSyntax::Plain,
     shell_variables: ShellVariables::Literal,
+    home_prefix: HomePrefix::Literal,
     env_values: EnvValues::Texts,
     disabling: Disabling::Key(DISABLED),
     entry_form: EntryForm::Common,
@@ -40,6 +41,7 @@ const VS_CODE: Program = Program {
     user_files: &["Code/User/mcp.json", "Code - Insiders/User/mcp.json", "VSCodium/User/mcp.json"],
     key: "servers",
     variables: VariableSyntax::EnvPrefixAndInputs,
+    home_prefix: HomePrefix::Replaced,
     env_values: EnvValues::NumbersAndNull,
     disabling: Disabling::Unsupported("the view of MCP servers in VS Code disables it"),
     json_extensions: JsonExtensions::CommentsAndCommas,
@@ -50,7 +52,7 @@ const VS_CODE: Program = Program {
 pub(super) const GEMINI_CLI: Program = Program {
     name: "Gemini CLI",
     home_files: &[".gemini/settings.json"],
-    shell_variables: ShellVariables::Replaced,
+    shell_variables: ShellVariables::ReplacedEverywhere,
     disabling: Disabling::NameLists,
     json_extensions: JsonExtensions::Comments,
     file_purpose: FilePurpose::Settings,

@@ -17,19 +17,21 @@ pub(super) fn variable_names(file: &[(String, Secret)]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use mcp_host_config::parse_env_file;
+    use mcp_host_config::parse_editor_env_file;
 
     use super::*;
 
     #[track_caller]
     fn check(file: &str, name: &str, want: Option<&str>) {
-        assert_eq!(variable(&parse_env_file(file), name).as_deref(), want);
+        assert_eq!(variable(&parse_editor_env_file(file), name).as_deref(), want);
     }
 
     #[test]
     fn process_variables_precede_those_of_the_file() {
         check("MCP_HOST_TEST_A=1\nMCP_HOST_TEST_A = 2 \n", "MCP_HOST_TEST_A", Some("2"));
         check("\u{feff}MCP_HOST_TEST_A=x=y\r\n", "MCP_HOST_TEST_A", Some("x=y"));
+        // RPT-094
+        check("export MCP_HOST_TEST_A=\"q v\" # c\n", "MCP_HOST_TEST_A", Some("q v"));
         check("# MCP_HOST_TEST_A=1\n=2\nMCP_HOST_TEST_A\n", "MCP_HOST_TEST_A", None);
         let path = std::env::var("PATH").unwrap();
         check("PATH=other", "PATH", Some(&path));

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use mcp_host_config::{
     DetectedReading, Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, UnsupportedFormat,
-    detect, detect_unsupported_format, parse_env_file, read, read_detecting, resolve,
+    detect, detect_unsupported_format, parse_editor_env_file, read, read_detecting, resolve,
 };
 use mcp_host_model::{Dialect, ErrorKind, Severity};
 
@@ -177,7 +177,7 @@ pub(crate) fn load_with(
         None => Vec::new(),
         Some(file) => {
             let failed = |source| LoadError::EnvFile { path: file.display().to_string(), source };
-            parse_env_file(&read_text(file).map_err(failed)?)
+            parse_editor_env_file(&read_text(file).map_err(failed)?)
         }
     };
     let (profile, reading) = match (*dialect, *profile) {
