@@ -48,7 +48,7 @@ pub use base64::DecodeError;
 pub use bytes::Bytes;
 pub use error_kind::{ErrorKind, Severity};
 pub use json::raw::RawJson;
-pub use lists::page::{CacheScope, Freshness, InvalidItem, Page};
+pub use lists::page::{CacheScope, Freshness, InvalidItem, Page, PageCursor, PageDefect};
 pub use lists::prompt::{
     Prompt, PromptArgument, PromptMessage, PromptResult, read_prompt_result, read_prompts,
 };

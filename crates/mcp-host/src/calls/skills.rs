@@ -48,6 +48,9 @@ pub(crate) async fn list_skills(
     let (item, version) = (LookupItem::Skills, CatalogVersion::Latest);
     let listed = router.send(Method::ListSkills, item, options, version, send).await;
     let list = listed.map_err(|it| it.error)?.value;
+    if let Some(defect) = &list.defect {
+        tracing::warn!(%server, %defect, "the list of skills is incomplete");
+    }
     for InvalidItem { name, reason, .. } in list.rejected {
         let name = name.unwrap_or_default();
         tracing::warn!(%server, name, reason, "ignoring an invalid skill");

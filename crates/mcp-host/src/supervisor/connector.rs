@@ -11,9 +11,9 @@ use mcp_host_registry::{ListKind, ServerLists};
 #[cfg(feature = "oauth")]
 use mcp_host_transport::Authorization;
 use mcp_host_transport::{
-    Authorities, CallError, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions, Eras, Handlers,
-    ListChangeCounts, ListResult, NoRoots, OnSessionNotification, ReceiptDirectory, Session,
-    SessionNotification, SessionOptions, SseServerCache, dialer,
+    Authorities, CallError, CallOptions, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions,
+    Eras, Handlers, ListChangeCounts, ListDefect, ListResult, NoRoots, OnSessionNotification,
+    ReceiptDirectory, Session, SessionNotification, SessionOptions, SseServerCache, dialer,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -358,10 +358,13 @@ pub(crate) async fn read_list_within(
     );
     async {
         let (guard, begun) = (spans::SpanGuard::begin(), Instant::now());
-        let update = match tokio::time::timeout_at(deadline, read_list(session, kind)).await {
-            Ok(Ok(update)) => update,
-            Ok(Err(error)) => ListUpdate::Failed(kind, call_error(server, &error)),
-            Err(_) => ListUpdate::Failed(kind, list_timeout(server, kind, begun.elapsed())),
+        let timeout = deadline.saturating_duration_since(begun);
+        let update = match read_list(session, kind, CallOptions::with_timeout(timeout)).await {
+            Ok(update) => update,
+            Err(CallError::TimedOut(_)) if Instant::now() >= deadline => {
+                ListUpdate::Failed(kind, list_timeout(server, kind, begun.elapsed()))
+            }
+            Err(error) => ListUpdate::Failed(kind, call_error(server, &error)),
         };
         spans::record_list(metrics, server.spec.id.as_str(), update.size(), guard);
         update
@@ -371,22 +374,30 @@ pub(crate) async fn read_list_within(
 }
 
 /// Requests one list with all its pages.
-async fn read_list(session: &Session, kind: ListKind) -> Result<ListUpdate, CallError> {
+async fn read_list(session: &Session, kind: ListKind, options: CallOptions) -> Result<ListUpdate, CallError> {
     Ok(match kind {
-        ListKind::Tool => ListUpdate::Tools(session.list_tools().await?),
-        ListKind::Prompt => ListUpdate::Prompts(session.list_prompts().await?),
+        ListKind::Tool => ListUpdate::Tools(session.list_tools_with(options).await?),
+        ListKind::Prompt => ListUpdate::Prompts(session.list_prompts_with(options).await?),
         ListKind::Resource => {
-            let (resources, templates) =
-                tokio::join!(session.list_resources(), session.list_resource_templates());
-            // A server may have resources but no templates.
+            let (resources, templates) = tokio::join!(
+                session.list_resources_with(options.clone()),
+                session.list_resource_templates_with(options)
+            );
+            let (resources, mut empty) = (resources?, ListResult::empty());
             let templates = match templates {
+                Ok(templates) => templates,
+                // A server may have resources but no templates.
                 Err(CallError::Rpc(error)) => {
                     tracing::debug!(%error, "no resource templates");
-                    ListResult::empty()
+                    empty
                 }
-                other => other?,
+                Err(error @ (CallError::Closed(_) | CallError::NotSent(_))) => return Err(error),
+                Err(error) => {
+                    empty.defect = Some(ListDefect::TemplatesFailed(error.to_string()));
+                    empty
+                }
             };
-            ListUpdate::Resources(resources?, templates)
+            ListUpdate::Resources(resources, templates)
         }
     })
 }

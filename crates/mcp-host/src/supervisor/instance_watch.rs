@@ -57,7 +57,7 @@ async fn next_lists(instance: &Instance, mut listing: ListSnapshot, metrics: &Ho
             listing.seen = seen;
             (kinds, Some(requested))
         }
-        () = wait_for_retry(&listing) => (listing.failed_lists(), None),
+        () = wait_for_retry(&listing) => (listing.lists_to_retry(), None),
     };
     let server = &instance.server();
     let deadline = saturating_after(Instant::now(), server.spec.limits.startup);

@@ -7,7 +7,7 @@ use mcp_host_model::{InvalidItem, Prompt, RawJson, Resource, ResourceTemplate, T
 use mcp_host_registry::{
     ListKind, RejectedItem, ServerIdentity, ServerLists, input_schema_defect, output_schema_defect,
 };
-use mcp_host_transport::{ListChangeCounts, ListResult};
+use mcp_host_transport::{ListChangeCounts, ListDefect, ListResult};
 use tokio::time::Instant;
 
 use crate::error::HostError;
@@ -53,6 +53,8 @@ pub(crate) struct ListSnapshot {
     pub(crate) schema_defects: Vec<SchemaDefect>,
     /// Lists that could not be read; `lists` has their previous content.
     pub(crate) failures: Vec<(ListKind, HostError)>,
+    /// Lists of which only a part could be read. `lists` has the larger one of this part and the previous list.
+    pub(crate) incomplete: Vec<(ListKind, ListDefect)>,
     /// The announced changes that these lists include.
     pub(crate) seen: ListChangeCounts,
     /// The times at which they may be read again.
@@ -68,6 +70,7 @@ impl ListSnapshot {
             lists: Arc::default(),
             schema_defects: Vec::new(),
             failures: Vec::new(),
+            incomplete: Vec::new(),
             seen,
             pacing: ListPacing::new(),
             identity: ServerIdentity::default(),
@@ -76,23 +79,69 @@ impl ListSnapshot {
 
     /// Returns the snapshot with the retry schedule after a read of `kinds` that ended at `now`.
     pub(crate) fn finish_read(mut self, kinds: &[ListKind], now: Instant) -> ListSnapshot {
-        if self.failures.is_empty() {
+        let retried = self.lists_to_retry();
+        if retried.is_empty() {
             self.pacing = self.pacing.record_success();
-        } else if self.failed_lists().iter().any(|it| kinds.contains(it)) {
+        } else if retried.iter().any(|it| kinds.contains(it)) {
             self.pacing = self.pacing.record_failure(now);
         }
         self
     }
 
-    /// Returns the lists that could not be read.
-    pub(crate) fn failed_lists(&self) -> Vec<ListKind> {
-        self.failures.iter().map(|(kind, _)| *kind).collect()
+    /// Returns the lists that could not be read, or only in part, and that another read may complete.
+    pub(crate) fn lists_to_retry(&self) -> Vec<ListKind> {
+        let failed = self.failures.iter().map(|(kind, _)| *kind);
+        let partial =
+            self.incomplete.iter().filter(|(_, defect)| defect.is_transient()).map(|(kind, _)| *kind);
+        failed.chain(partial).collect()
     }
 
-    /// Returns the snapshot with one list replaced. A failed read keeps the previous list.
+    /// Returns the lists that were not read completely.
+    pub(crate) fn incomplete_lists(&self) -> Vec<ListKind> {
+        let failed = self.failures.iter().map(|(kind, _)| *kind);
+        failed.chain(self.incomplete.iter().map(|(kind, _)| *kind)).collect()
+    }
+
+    /// Returns whether the lists or what is wrong with them differ.
+    pub(crate) fn differs_from(&self, other: &ListSnapshot) -> bool {
+        self.lists != other.lists || self.failures != other.failures || self.incomplete != other.incomplete
+    }
+
+    /// Returns what is wrong with the lists, for users.
+    pub(crate) fn list_problems(&self) -> impl Iterator<Item = String> {
+        let failed = self
+            .failures
+            .iter()
+            .map(|(kind, failure)| format!("its {} could not be listed: {failure}", plural_name(*kind)));
+        let incomplete = self.incomplete.iter().map(|(kind, defect)| {
+            format!("its list of {} is incomplete: {}", plural_name(*kind), excerpt(defect.to_string()))
+        });
+        failed.chain(incomplete)
+    }
+
+    /// Returns the number of items of a list.
+    fn count(&self, kind: ListKind) -> usize {
+        match kind {
+            ListKind::Tool => self.lists.tools.len(),
+            ListKind::Prompt => self.lists.prompts.len(),
+            ListKind::Resource => self.lists.resources.len() + self.lists.templates.len(),
+        }
+    }
+
+    /// Returns the snapshot with one list replaced. A failed read keeps the previous list, and so does one that failed
+    /// after fewer items.
     pub(crate) fn with_update(mut self, update: ListUpdate) -> ListSnapshot {
         let kind = update.kind();
         self.failures.retain(|(it, _)| *it != kind);
+        self.incomplete.retain(|(it, _)| *it != kind);
+        if let Some(defect) = update.defect() {
+            let is_smaller = update.size().is_ok_and(|(count, _)| count < self.count(kind));
+            let keeps_previous = defect.is_transient() && is_smaller;
+            self.incomplete.push((kind, defect.clone()));
+            if keeps_previous {
+                return self;
+            }
+        }
         let lists = Arc::make_mut(&mut self.lists);
         let rejected = match update {
             ListUpdate::Failed(kind, failure) => {
@@ -151,6 +200,18 @@ impl ListUpdate {
             ListUpdate::Failed(_, error) => return Err(error),
         };
         Ok(items)
+    }
+
+    /// Returns why items may be missing.
+    fn defect(&self) -> Option<&ListDefect> {
+        match self {
+            ListUpdate::Tools(listing) => listing.defect.as_ref(),
+            ListUpdate::Prompts(listing) => listing.defect.as_ref(),
+            ListUpdate::Resources(listing, templates) => {
+                listing.defect.as_ref().or(templates.defect.as_ref())
+            }
+            ListUpdate::Failed(..) => None,
+        }
     }
 
     fn kind(&self) -> ListKind {
@@ -234,6 +295,7 @@ mod tests {
         let words = words.chain(prompts.iter().map(|it| format!("p:{}", it.name)));
         let words = words.chain(rejected.iter().map(|it| format!("-{}", it.item.name.as_ref().unwrap())));
         let words = words.chain(listing.failures.iter().map(|it| format!("!{}", it.0.as_str())));
+        let words = words.chain(listing.incomplete.iter().map(|it| format!("~{}", it.0.as_str())));
         assert_eq!(words.collect::<Vec<_>>().join(" "), want);
     }
 
@@ -244,6 +306,27 @@ mod tests {
         check(vec![tools("a", "x"), prompts("p"), tools("b", "y")], "b p:p -p! -y");
         check(vec![tools("a", ""), failed()], "a !tool");
         check(vec![tools("a", ""), failed(), failed(), tools("b", "")], "b");
+    }
+
+    fn partial_tools(names: &str, defect: ListDefect) -> ListUpdate {
+        let ListUpdate::Tools(mut listing) = tools(names, "") else { unreachable!() };
+        listing.defect = Some(defect);
+        ListUpdate::Tools(listing)
+    }
+
+    // RPT-023
+    #[test]
+    fn partial_list_is_used_unless_the_previous_one_has_more() {
+        let failed = || ListDefect::PageFailed { page: 2, reason: "late".to_owned() };
+        let part = |names| partial_tools(names, failed());
+        check(vec![part("a")], "a ~tool");
+        check(vec![part("a"), tools("a b", "")], "a b");
+        check(vec![tools("a b", ""), part("c")], "a b ~tool");
+        check(vec![part("a"), part("a b")], "a b ~tool");
+        check(vec![tools("a b", ""), partial_tools("c", ListDefect::RepeatedCursor)], "c ~tool");
+        let snapshot = |update| ListSnapshot::empty(ListChangeCounts::default()).with_update(update);
+        assert_eq!(snapshot(part("a")).lists_to_retry(), [ListKind::Tool]);
+        assert_eq!(snapshot(partial_tools("a", ListDefect::RepeatedCursor)).lists_to_retry(), []);
     }
 
     #[test]

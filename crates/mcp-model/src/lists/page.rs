@@ -23,8 +23,10 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// The invalid items.
     pub rejected: Vec<InvalidItem>,
-    /// The cursor of the next page. An empty cursor is a cursor.
-    pub next_cursor: Option<String>,
+    /// The cursor of the next page.
+    pub next_cursor: Option<PageCursor>,
+    /// What is wrong with the page as a whole. Its items are kept.
+    pub defect: Option<PageDefect>,
     /// How long, and for which callers, the page may be cached.
     pub freshness: Freshness,
 }
@@ -34,6 +36,43 @@ impl<T> Page<T> {
     pub fn into_shared(self) -> Vec<Arc<T>> {
         self.items.into_iter().map(Arc::new).collect()
     }
+}
+
+/// The cursor of the next page: JSON, so that it is sent back as the server wrote it. Invariant: a string or a number.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PageCursor(Box<str>);
+
+impl PageCursor {
+    /// Returns the JSON text.
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns whether it is an empty string. Before 2026-07-28 many servers end a list with it.
+    pub fn is_empty(&self) -> bool {
+        &*self.0 == "\"\""
+    }
+
+    /// Reads the value of `nextCursor`.
+    fn read(text: &str) -> Result<Option<PageCursor>, PageDefect> {
+        match text.as_bytes().first() {
+            Some(b'"' | b'-' | b'0'..=b'9') => Ok(Some(PageCursor(text.into()))),
+            Some(b'n') => Ok(None),
+            _ => Err(PageDefect::InvalidCursor),
+        }
+    }
+}
+
+/// A defect of a page that leaves its items readable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PageDefect {
+    /// The list of this name is null.
+    #[error("`{0}` is null where a list is expected")]
+    NullList(&'static str),
+    /// The cursor is neither a string nor a number, so the next page cannot be requested.
+    #[error("`nextCursor` is neither a string nor a number")]
+    InvalidCursor,
 }
 
 /// An invalid item of a list.
@@ -169,13 +208,19 @@ fn read_page<'a, T: ListItem<'a>>(
 ) -> Result<Page<T::Output>, serde_json::Error> {
     let mut cursor = JsonCursor::new(text);
     let mut list = None;
-    let mut next_cursor = None;
+    let mut next_cursor = Ok(None);
+    let mut null_list = None;
     let mut freshness = Freshness::default();
     cursor.begin_container(b'{')?;
     while let Some(name) = cursor.next_key()? {
         match &*name {
+            name if name == key && cursor.peek_byte() == Some(b'n') => {
+                cursor.read_value::<()>()?;
+                null_list = Some(PageDefect::NullList(key));
+                list = Some((Vec::new(), Vec::new()));
+            }
             name if name == key => list = Some(read_items::<T>(&mut cursor)?),
-            "nextCursor" => next_cursor = cursor.read_value()?,
+            "nextCursor" => next_cursor = PageCursor::read(cursor.skip_value()?.as_str()),
             "ttlMs" => freshness.ttl = read_ttl(cursor.read_value()?),
             "cacheScope" => freshness.scope = read_scope(cursor.read_value()?),
             _ => {
@@ -184,7 +229,11 @@ fn read_page<'a, T: ListItem<'a>>(
         }
     }
     let (items, rejected) = list.ok_or_else(|| serde::de::Error::missing_field(key))?;
-    Ok(Page { items, rejected, next_cursor, freshness })
+    let (next_cursor, defect) = match next_cursor {
+        Ok(next_cursor) => (next_cursor, null_list),
+        Err(defect) => (None, null_list.or(Some(defect))),
+    };
+    Ok(Page { items, rejected, next_cursor, defect, freshness })
 }
 
 /// The valid and the invalid items.
@@ -274,6 +323,31 @@ mod tests {
         assert_eq!(both.combine(of(9, CacheScope::Private)), of(2, CacheScope::Private));
     }
 
+    /// `want` is the cursor and the defect.
+    #[track_caller]
+    fn check_cursor(members: &str, want: (Option<&str>, Option<PageDefect>)) {
+        let page = crate::read_prompts(&format!("{{{members}}}")).unwrap();
+        assert_eq!((page.next_cursor.as_ref().map(PageCursor::as_json), page.defect), want, "{members}");
+    }
+
+    // RPT-020, RPT-021
+    #[test]
+    fn odd_cursors_and_null_lists_leave_the_page_readable() {
+        let null_list = Some(PageDefect::NullList("prompts"));
+        check_cursor(r#""prompts":[]"#, (None, None));
+        check_cursor(r#""prompts":[],"nextCursor":null"#, (None, None));
+        check_cursor(r#""nextCursor": "a\nb" ,"prompts":[]"#, (Some(r#""a\nb""#), None));
+        check_cursor(r#""prompts":[],"nextCursor":7"#, (Some("7"), None));
+        check_cursor(r#""prompts":[],"nextCursor":-1.5e3"#, (Some("-1.5e3"), None));
+        for odd in ["{}", "[7]", "true", "false"] {
+            let members = format!(r#""prompts":[],"nextCursor":{odd}"#);
+            check_cursor(&members, (None, Some(PageDefect::InvalidCursor)));
+        }
+        check_cursor(r#""prompts": null"#, (None, null_list));
+        check_cursor(r#""prompts":null,"nextCursor":"x""#, (Some("\"x\""), null_list));
+        check_cursor(r#""prompts":null,"nextCursor":{}"#, (None, null_list));
+    }
+
     #[track_caller]
     fn check_error(page: &[u8], want: &str) {
         let error = crate::read_tools(page).unwrap_err().to_string();
@@ -291,7 +365,8 @@ mod tests {
         check_error(b"{\"tools\":[{\"name\":\"\xFF\"}]}", "it is no UTF-8");
         check_error(br#"{"tools":{}}"#, "expected `[`");
         check_error(br#"{"tool":[]}"#, "missing field `tools`");
-        check_error(br#"{"tools":[],"nextCursor":7}"#, "invalid type: integer `7`, expected a string");
+        check_error(br#"{"tools":nil}"#, "expected ident");
+        check_error(br#"{"tools":[],"nextCursor":}"#, "expected value");
         // What follows the page is ignored.
         assert!(crate::read_tools(&b"{\"tools\":[]},\"id\":\"\xFF\""[..]).is_ok());
     }

@@ -207,7 +207,7 @@ mod tests {
     fn check(tools: &str, want: &str) {
         let json = format!("{{\"tools\":{tools},\"nextCursor\":\"\"}}");
         let page = read_tools(&RawJson::parse(Bytes::from(json)).unwrap()).unwrap();
-        assert_eq!(page.next_cursor.as_deref(), Some(""), "an empty cursor is a cursor");
+        assert!(page.next_cursor.is_some_and(|cursor| cursor.is_empty()), "an empty cursor is a cursor");
         let items = page.items.iter().map(|it| format!("{}({})", it.name, it.description_text()));
         let rejected =
             page.rejected.iter().map(|it| format!("!{}: {}", it.name.as_deref().unwrap_or("?"), it.reason));

@@ -174,7 +174,7 @@ mod tests {
     fn list_is_cached_until_it_expires_or_changes() {
         let now = Instant::now();
         let cache = ListCache::<u8>::default();
-        let list = ListResult { items: vec![1], rejected: Vec::new(), freshness: Freshness::default() };
+        let list = ListResult::new(vec![1]);
         cache.insert(&list, 3, None);
         assert_eq!(cache.get(3, now), None, "no time was given");
         let second = Duration::from_secs(1);

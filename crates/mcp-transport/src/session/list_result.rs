@@ -1,8 +1,8 @@
 //! The result of listing tools, prompts or resources.
 
-use mcp_host_model::{Freshness, InvalidItem};
+use mcp_host_model::{Freshness, InvalidItem, PageDefect};
 
-/// A complete list.
+/// A list of all pages, or of those that could be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListResult<T> {
@@ -12,12 +12,47 @@ pub struct ListResult<T> {
     pub rejected: Vec<InvalidItem>,
     /// How long the list may be cached, from the time it was received.
     pub freshness: Freshness,
+    /// Why items may be missing; `None` if the list is complete. An incomplete list is not cached.
+    pub defect: Option<ListDefect>,
+}
+
+/// A defect of a list whose first items were read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListDefect {
+    /// The server returned the same cursor twice. Items that it repeated are dropped.
+    #[error("the server returned the same cursor twice")]
+    RepeatedCursor,
+    /// A page is wrong as a whole.
+    #[error("{0}")]
+    Page(PageDefect),
+    /// A page after the first one could not be read. It may be readable later.
+    #[error("page {page} could not be read: {reason}")]
+    PageFailed {
+        /// The number of the page, from 1.
+        page: usize,
+        /// The error.
+        reason: String,
+    },
+    /// The resource templates, which belong to the list of resources, could not be read. They may be readable later.
+    #[error("the resource templates could not be read: {0}")]
+    TemplatesFailed(String),
+}
+
+impl ListDefect {
+    /// Returns whether another read may return more.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            ListDefect::PageFailed { .. } | ListDefect::TemplatesFailed(_) => true,
+            ListDefect::RepeatedCursor | ListDefect::Page(_) => false,
+        }
+    }
 }
 
 impl<T> ListResult<T> {
     /// A list without invalid items, which may not be cached.
     pub fn new(items: Vec<T>) -> ListResult<T> {
-        ListResult { items, rejected: Vec::new(), freshness: Freshness::default() }
+        ListResult { items, rejected: Vec::new(), freshness: Freshness::default(), defect: None }
     }
 
     /// An empty list.

@@ -22,7 +22,7 @@ mod subscriptions;
 
 pub use incoming::server_event_router::{OnSessionNotification, SessionNotification};
 pub use list_changes::ListChangeCounts;
-pub use list_result::ListResult;
+pub use list_result::{ListDefect, ListResult};
 pub use negotiated::era_reason::EraReason;
 pub use negotiated::server::{ServerCapabilities, ServerInfo, TaskCapabilities};
 pub use options::{

@@ -16,7 +16,7 @@ use crate::supervisor::lists::{ListSnapshot, enabled_lists};
 impl<I> RunningServer<I> {
     /// Returns the lists that were read without an error.
     pub(super) fn read_lists(&self) -> Vec<ListKind> {
-        let failed = self.listing.failed_lists();
+        let failed = self.listing.incomplete_lists();
         enabled_lists(&self.server).into_iter().filter(|it| !failed.contains(it)).collect()
     }
 }

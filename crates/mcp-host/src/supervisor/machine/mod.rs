@@ -258,8 +258,7 @@ impl<I: Clone> Machine<I> {
             running.tool_problems.clear();
         }
         // Unchanged lists are not published.
-        let has_changed =
-            running.listing.lists != listing.lists || running.listing.failures != listing.failures;
+        let has_changed = running.listing.differs_from(&listing);
         running.listing = listing.clone();
         if has_changed {
             self.events.push(&name, HostEventKind::ListsChanged);

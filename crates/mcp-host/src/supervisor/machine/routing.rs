@@ -15,7 +15,6 @@ use super::{DialogStop, Machine, Phase};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
-use crate::supervisor::lists::plural_name;
 use mcp_host_registry::ActiveProblem;
 
 /// A published generation with the routes to its instances.
@@ -252,11 +251,7 @@ impl<I: Clone> ServerSlot<I> {
         let lease_failure = self.lease_history.failure();
         messages
             .extend(lease_failure.map(|it| format!("an instance for a dialog could not be started: {it}")));
-        let failures = self.running.iter().flat_map(|it| &it.listing.failures);
-        messages.extend(
-            failures
-                .map(|(kind, failure)| format!("its {} could not be listed: {failure}", plural_name(*kind))),
-        );
+        messages.extend(self.running.iter().flat_map(|running| running.listing.list_problems()));
         if messages.is_empty() {
             return None;
         }

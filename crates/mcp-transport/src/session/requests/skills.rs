@@ -6,6 +6,7 @@ use crate::error::CallError;
 use crate::rpc::frame;
 use crate::session::list_result::ListResult;
 use crate::session::options::{CallOptions, RetryPolicy};
+use crate::session::requests::lists::ListReader;
 use crate::session::requests::request::{OutboundRequest, RequestParams};
 use crate::session::requests::request_params::CallerParams;
 use crate::session::requests::response::CallResponse;
@@ -21,7 +22,8 @@ impl Session {
         let caller_params = CallerParams::from_context(&options.context)?;
         let request =
             OutboundRequest::for_caller(Method::ListSkills, RequestParams::NONE, &options, &caller_params);
-        self.fetch_pages(&request, read_skills::<[u8]>).await.map(|(list, _)| list)
+        let reader = ListReader { read_page: read_skills::<[u8]>, definition: |skill: &Skill| &skill.raw };
+        self.fetch_pages(&request, &reader).await.map(|(list, _)| list)
     }
 
     /// Sends a request of the skills extension, `skills/list`, `skills/get` or `resources/directory/read`,

@@ -15,6 +15,10 @@ use crate::call_arguments::schema::invalid_schemas;
 use crate::output::count;
 use crate::runtime::run_blocking;
 
+/// The help for a list of which only a part was read.
+const INCOMPLETE_LIST_HELP: &str =
+    "only the server's author can correct how it lists them; those that came are available";
+
 /// The help for an invalid item of a server.
 const INVALID_ITEM_HELP: &str =
     "only the server's author can correct it: report it, or use another version; valid items can be used";
@@ -105,7 +109,7 @@ async fn fetch_list<T>(
     list: impl Future<Output = Result<ListResult<T>, CallError>>,
 ) -> FetchedList<T> {
     let failed = |message, help| FetchedList { result: StepResult::failed(message, help), items: Vec::new() };
-    let ListResult { items, rejected, .. } = match timeout_at(budget.deadline, list).await {
+    let ListResult { items, rejected, defect, .. } = match timeout_at(budget.deadline, list).await {
         Ok(Ok(list)) => list,
         Ok(Err(error)) => {
             return failed(format!("cannot list the {item}s: {error}"), error.help());
@@ -117,9 +121,13 @@ async fn fetch_list<T>(
         }
     };
     let valid_count = count(items.len(), item);
-    let result = match rejected.first() {
-        None => StepResult::passed(valid_count),
-        Some(first) => {
+    let result = match (defect, rejected.first()) {
+        (Some(defect), _) => {
+            let message = format!("the list of {item}s is incomplete: {defect}; {valid_count}");
+            StepResult::warning(message, INCOMPLETE_LIST_HELP)
+        }
+        (None, None) => StepResult::passed(valid_count),
+        (None, Some(first)) => {
             let name = first.name.as_deref().map(|it| format!(" `{it}`")).unwrap_or_default();
             let more = more_findings(rejected.len());
             let message =

@@ -187,13 +187,15 @@ impl<I: Clone> Machine<I> {
         if let Some(entry) = entry.into_iter().find(|it| it.ticket.number == base && !is_of_user) {
             // Only lists that have changed on this instance are newer than those of the server.
             let is_newer = entry.listing.lists != listing.lists && has_changed
-                || entry.listing.failures != listing.failures;
+                || entry.listing.failures != listing.failures
+                || entry.listing.incomplete != listing.incomplete;
             if is_newer {
                 if entry.listing.lists.tools != listing.lists.tools {
                     entry.tool_problems.clear();
                 }
                 entry.listing.lists = Arc::clone(&listing.lists);
                 entry.listing.failures.clone_from(&listing.failures);
+                entry.listing.incomplete.clone_from(&listing.incomplete);
                 self.events.push(ticket.server.as_str(), HostEventKind::ListsChanged);
                 self.mark_catalog_stale();
             }
