@@ -6,9 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use governor::clock::DefaultClock;
 use mcp_host_model::{Era, RawJson, RpcError, ServerId, Sharing, code};
-use mcp_host_runtime::{Host, HostSnapshot};
+use mcp_host_runtime::{Host, HostSnapshot, ServerState, ServerStatus};
 use tokio::sync::OnceCell;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
@@ -37,8 +37,11 @@ use crate::session::resource_origins::ResourceOrigins;
 use crate::session::session_table::{Insertion, SessionTable};
 use crate::session::usage::CapacityError;
 
-/// How long requests wait for servers that start together with the gateway.
+/// How long requests wait for the first of the servers that start together with the gateway.
 const STARTUP_WAIT: Duration = Duration::from_secs(15);
+
+/// How long requests wait for the other servers once one is ready (RPT-060).
+const FURTHER_SERVERS_WAIT: Duration = Duration::from_secs(2);
 
 /// Options of a gateway.
 #[derive(Debug, Clone)]
@@ -204,9 +207,19 @@ impl GatewayInner {
     /// Waits for the servers that start together with the gateway, for a limited time. So the first list of a client
     /// has their items, and a server that hangs does not block it.
     pub(crate) async fn wait_for_startup(&self) {
-        let wait = || async {
+        let further_servers_wait = async {
+            let mut snapshots = self.host.subscribe();
+            let is_ready = |status: &ServerStatus| status.state == ServerState::Ready;
+            let _ = snapshots.wait_for(|snapshot| snapshot.servers.iter().any(is_ready)).await;
+            tokio::time::sleep(FURTHER_SERVERS_WAIT).await;
+        };
+        let wait = || async move {
             // A server that starts later appears in a later generation.
-            let _ = timeout_at(self.startup_deadline, self.host.wait_until_ready()).await;
+            tokio::select! {
+                _ = self.host.wait_until_ready() => {}
+                () = further_servers_wait => {}
+                () = tokio::time::sleep_until(self.startup_deadline) => {}
+            }
         };
         self.started.get_or_init(wait).await;
     }

@@ -85,7 +85,9 @@ pub use name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, E
 pub use name::exposed_name::ExposedName;
 pub use problem::{Problem, ProblemKind};
 #[cfg(feature = "validator")]
-pub use projection::{ProjectedTool, Projection, Provider, project};
+pub use projection::{
+    ProjectedTool, Projection, Provider, project, prompt_for_clients, resource_for_clients, tool_for_clients,
+};
 pub use provider_retry::{NetworkFailure, ProviderFailure, ProviderRejection, RetryDecision, decide_retry};
 #[cfg(feature = "reload")]
 pub use reload::plan::{DesiredServer, ReloadPlan};

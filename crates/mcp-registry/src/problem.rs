@@ -245,7 +245,7 @@ impl Problem {
             ExposureVerdict::Exposed => return None,
             ExposureVerdict::NotWhitelisted | ExposureVerdict::Blacklisted => "is filtered out",
             ExposureVerdict::InvalidName => "has a name that providers refuse",
-            ExposureVerdict::Collision => "is skipped",
+            ExposureVerdict::Collision | ExposureVerdict::OwnCollision => "is skipped",
             ExposureVerdict::Malformed => "is malformed",
             // One problem of the server reports this for all its items.
             ExposureVerdict::NotApproved if rule == NEVER_APPROVED => return None,
@@ -260,6 +260,7 @@ impl Problem {
             ExposureVerdict::Exposed
             | ExposureVerdict::InvalidName
             | ExposureVerdict::Collision
+            | ExposureVerdict::OwnCollision
             | ExposureVerdict::Malformed
             | ExposureVerdict::NotApproved => Severity::Warning,
         };

@@ -179,6 +179,9 @@ fn problem_help(kind: ProblemKind) -> Option<&'static str> {
                 Some("a name has 1 to 64 letters, digits, `_` and `-`; a transform can shorten it")
             }
             (ExposureVerdict::Collision, _) => Some("rename one of the two servers, or add a prefix"),
+            (ExposureVerdict::OwnCollision, _) => {
+                Some("both are of one server: the first one is used; only its author can correct it")
+            }
             (ExposureVerdict::NotApproved, _) => Some(DRIFT_HELP),
             (ExposureVerdict::Malformed, _) => {
                 Some("only the server's author can correct it; the other items are available")

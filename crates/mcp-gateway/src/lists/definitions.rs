@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use mcp_host_model::{Method, RawJson, ServerId};
-use mcp_host_registry::{Catalog, ExposedName};
+use mcp_host_registry::{Catalog, ExposedName, prompt_for_clients, resource_for_clients, tool_for_clients};
 
 use crate::access::scope::NameStyle;
 use crate::lists::exposed_uri::UriOwners;
@@ -111,7 +111,7 @@ impl Definitions {
         };
         let [mut tools, mut prompts, mut resources, mut templates] = <[DefinitionList; 4]>::default();
         for item in catalog.tools() {
-            let definition = uri_owners.expose_tool(&item.tool.raw, &item.server);
+            let definition = uri_owners.expose_tool(&tool_for_clients(&item.tool), &item.server);
             let repeated = header_arguments(&item.tool.input_schema);
             if !repeated.is_empty() {
                 tools.header_arguments.insert(tools.entries.len(), repeated);
@@ -119,17 +119,32 @@ impl Definitions {
             tools.add_item(names, &item.server, &item.name, &item.tool.name, None, &definition);
         }
         for item in catalog.prompts() {
-            prompts.add_item(names, &item.server, &item.name, &item.prompt.name, None, &item.prompt.raw);
+            let definition = prompt_for_clients(&item.prompt.raw);
+            prompts.add_item(names, &item.server, &item.name, &item.prompt.name, None, &definition);
         }
         for item in catalog.resources() {
             let resource = &item.resource;
             let uri = ExposedUri::new("uri", &resource.uri, &item.server, &uri_owners);
-            resources.add_item(names, &item.server, &item.name, &resource.name, Some(uri), &resource.raw);
+            resources.add_item(
+                names,
+                &item.server,
+                &item.name,
+                &resource.name,
+                Some(uri),
+                &resource_for_clients(&resource.raw),
+            );
         }
         for item in catalog.templates() {
             let template = &item.template;
             let uri = ExposedUri::new("uriTemplate", &template.uri_template, &item.server, &uri_owners);
-            templates.add_item(names, &item.server, &item.name, &template.name, Some(uri), &template.raw);
+            templates.add_item(
+                names,
+                &item.server,
+                &item.name,
+                &template.name,
+                Some(uri),
+                &resource_for_clients(&template.raw),
+            );
         }
         for resource in gateway_resources {
             resources.add(resource.uri().into(), None, resource.definition().as_bytes());

@@ -1,17 +1,20 @@
 //! The stdio transport, in both eras.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp_host_gateway::{Bounds, Gateway, GatewayOptions, serve_stdio};
 use mcp_host_model::code;
+use mcp_host_registry::ToolBudget;
 use mcp_testkit::wait::wait_until;
 use serde_json::Value;
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, duplex, split,
 };
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
-use crate::support::{TestServers, host, initialize, modern, server};
+use crate::support::{TestServers, host, initialize, modern, server, starting_host};
 
 /// A client of a gateway that serves stdio, connected by an in-memory pipe.
 struct StdioClient {
@@ -35,11 +38,12 @@ impl StdioClient {
         let servers: Arc<TestServers> = Arc::default();
         let host = host(&servers, vec![server("demo"), server("own")]).await;
         wait_until(|| servers.demo.open() == 1).await;
-        let gateway = Gateway::new(host, {
-            let mut options = GatewayOptions::default();
-            options.bounds = bounds;
-            options
-        });
+        let mut options = GatewayOptions::default();
+        options.bounds = bounds;
+        StdioClient::of_gateway(servers, Gateway::new(host, options))
+    }
+
+    fn of_gateway(servers: Arc<TestServers>, gateway: Gateway) -> StdioClient {
         let (near, far) = duplex(1 << 16);
         let (input, output) = split(far);
         let serving = tokio::spawn(async move { serve_stdio(&gateway, input, output).await });
@@ -82,6 +86,22 @@ impl StdioClient {
 }
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"demo__echo","arguments":{"text":"a"}}}"#;
+
+// RPT-060
+#[tokio::test(start_paused = true)]
+async fn silent_server_delays_a_new_client_for_two_seconds() {
+    let servers: Arc<TestServers> = Arc::default();
+    let configured = vec![server("demo"), server("mute")];
+    let host = starting_host(&servers, configured, ToolBudget::default()).await;
+    let mut client = StdioClient::of_gateway(servers, Gateway::new(host, GatewayOptions::default()));
+    let begun = Instant::now();
+    client.send(&initialize("2025-06-18")).await;
+    client.next_response().await;
+    client.send(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#).await;
+    let tools = client.next_response().await;
+    assert!(!tools["result"]["tools"].as_array().unwrap().is_empty());
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+}
 
 #[tokio::test]
 async fn legacy_client_continues_after_invalid_lines_and_cancelled_calls() {

@@ -53,6 +53,17 @@ async fn host_with(
     configured: Vec<ResolvedServer>,
     tool_budget: ToolBudget,
 ) -> Arc<Host> {
+    let host = starting_host(servers, configured, tool_budget).await;
+    host.wait_until_ready().await;
+    host
+}
+
+/// A host whose servers are starting.
+pub(crate) async fn starting_host(
+    servers: &Arc<TestServers>,
+    configured: Vec<ResolvedServer>,
+    tool_budget: ToolBudget,
+) -> Arc<Host> {
     let servers = Arc::clone(servers);
     let dialer: Dialer = Arc::new(move |server, _| {
         let id = server.spec.id.as_str();
@@ -73,7 +84,6 @@ async fn host_with(
         dialer,
     );
     host.apply(DesiredServers::new(configured)).await;
-    host.wait_until_ready().await;
     Arc::new(host)
 }
 

@@ -108,13 +108,14 @@ impl ListSnapshot {
     }
 
     /// Returns what is wrong with the lists, for users.
-    pub(crate) fn list_problems(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn list_problems(&self, server: &str) -> impl Iterator<Item = String> {
         let failed = self
             .failures
             .iter()
             .map(|(kind, failure)| format!("its {} could not be listed: {failure}", plural_name(*kind)));
         let incomplete = self.incomplete.iter().map(|(kind, defect)| {
-            format!("its list of {} is incomplete: {}", plural_name(*kind), excerpt(defect.to_string()))
+            let (list, defect) = (plural_name(*kind), excerpt(defect.to_string()));
+            format!("server '{server}': its list of {list} is incomplete: {defect}")
         });
         failed.chain(incomplete)
     }

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use bytestring::ByteString;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -22,7 +23,7 @@ pub struct Tool {
     pub name: Box<str>,
     /// The description, a JSON string.
     pub description: Option<RawJson>,
-    /// The JSON Schema of the arguments: an object.
+    /// The JSON Schema of the arguments: an object. If the server states none, it is that of any object.
     pub input_schema: RawJson,
     /// The JSON Schema of the structured result.
     pub output_schema: Option<RawJson>,
@@ -156,23 +157,31 @@ impl<'a> ListItem<'a> for ToolJson<'a> {
 
     fn read(self, definition: ItemDefinition<'a>) -> Result<Tool, String> {
         let is_object = |json: &&RawValue| json.get().starts_with('{');
-        let input_schema = self.input_schema.ok_or("it has no `inputSchema`")?;
-        if !is_object(&input_schema) {
-            return Err("its `inputSchema` is no object".to_owned());
-        }
+        let input_schema = match self.input_schema {
+            Some(schema) if is_object(&schema) => definition.slice(schema),
+            // Programs without such a schema write nothing, null, an empty list, or the schema that is `true`.
+            None => any_arguments(),
+            Some(schema) if matches!(schema.get(), "null" | "[]" | "true") => any_arguments(),
+            Some(_) => return Err("its `inputSchema` is no object".to_owned()),
+        };
         if self.name.is_empty() {
             return Err("its name is empty".to_owned());
         }
         Ok(Tool {
             name: self.name.as_ref().into(),
             description: definition.string_slice(self.description),
-            input_schema: definition.slice(input_schema),
+            input_schema,
             output_schema: self.output_schema.filter(is_object).map(|schema| definition.slice(schema)),
             hints: self.annotations.map(read_hints).unwrap_or_default(),
             task_support: self.execution.map(read_task_support).unwrap_or_default(),
             raw: definition.raw,
         })
     }
+}
+
+/// The schema of a tool that states none: any arguments.
+fn any_arguments() -> RawJson {
+    RawJson::from_valid(ByteString::from_static(r#"{"type":"object"}"#))
 }
 
 /// Reads `annotations`. An annotation of the wrong type counts as missing.
@@ -217,13 +226,22 @@ mod tests {
     #[test]
     fn hd_sc8_one_malformed_tool_leaves_the_others() {
         check(
-            r#"[{"name":"a","inputSchema":{}},{"name":"b"},{"name":"c","description":"x\ty","inputSchema":{"type":"object"}}]"#,
-            "a(); c(x\ty); !b: it has no `inputSchema`",
+            r#"[{"name":"a","inputSchema":{}},{"name":"b","inputSchema":7},{"name":"c","description":"x\ty","inputSchema":{"type":"object"}}]"#,
+            "a(); c(x\ty); !b: its `inputSchema` is no object",
         );
-        check(r#"[{"name":"a","inputSchema":true}]"#, "!a: its `inputSchema` is no object");
+        check(r#"[{"name":"a","inputSchema":"x"}]"#, "!a: its `inputSchema` is no object");
         check(r#"[{"name":"","inputSchema":{}}]"#, "!: its name is empty");
         check(r#"[{"name":"a","inputSchema":{},"description":7,"annotations":[]}]"#, "a()");
         check("[]", "");
+    }
+
+    // RPT-010
+    #[test]
+    fn tool_without_an_input_schema_accepts_any_arguments() {
+        for schema in ["", r#","inputSchema":null"#, r#","inputSchema":[]"#, r#","inputSchema":true"#] {
+            let page = read_tools(&format!(r#"{{"tools":[{{"name":"a"{schema}}}]}}"#)).unwrap();
+            assert_eq!(page.items[0].input_schema.as_str(), r#"{"type":"object"}"#, "{schema}");
+        }
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub fn decide_all(
         ListKind::Resource => originals.iter().map(|it| decide_label(&compiled, rules, it, it)).collect(),
         ListKind::Tool | ListKind::Prompt => {
             let mut names = NameTable::new(builtins, list, &|_| None);
-            originals.iter().map(|it| names.claim(compiled.decide(it), it)).collect()
+            originals.iter().map(|it| names.claim(&compiled, it)).collect()
         }
     }
 }
@@ -209,7 +209,7 @@ impl ServerSlice {
         let mut exposed = Vec::with_capacity(originals.size_hint().0);
         names.own.reserve(originals.size_hint().0);
         for (at, original) in originals.enumerate() {
-            let decision = names.claim(compiled.decide(original), original);
+            let decision = names.claim(&compiled, original);
             let name = decision.exposed.clone().map(|it| (at, it));
             let decision = self.enforce_approval(drift, (item, original), decision);
             if decision.exposed.is_some() {
@@ -309,7 +309,7 @@ fn hide_duplicate_uri<'a>(uris: &mut HashSet<&'a str>, uri: &'a str, decision: D
         return decision;
     }
     let rule = format!("it lists its URI {} twice", quote(uri)).into();
-    Decision { exposed: None, verdict: ExposureVerdict::Collision, rule, ..decision }
+    Decision { exposed: None, verdict: ExposureVerdict::OwnCollision, rule, ..decision }
 }
 
 /// The names that are used in one list: by the host, by earlier servers, and by this server.
@@ -331,26 +331,41 @@ impl<'a, 'n> NameTable<'a, 'n> {
         NameTable { list, builtins, earlier, own: ahash::HashMap::default() }
     }
 
-    /// Reserves the decision's name for `original`, or turns the decision into a collision (SK-02).
-    fn claim(&mut self, decision: Decision, original: &'n str) -> Decision {
+    /// Decides on `original` and reserves its name, or returns a collision (SK-02).
+    fn claim(&mut self, rules: &CompiledRules<'_>, original: &'n str) -> Decision {
+        let mut decision = rules.decide(original);
+        let Some(name) = &decision.exposed else { return decision };
+        let is_other = self.own.get(name.as_str()).is_some_and(|earlier| *earlier != original);
+        // An item that is listed twice stays a collision.
+        if is_other && let Some(distinct) = rules.distinguish(&decision) {
+            decision.exposed = Some(distinct);
+        }
+        self.reserve(decision, original)
+    }
+
+    /// Reserves the decision's name for `original`, or turns the decision into a collision.
+    fn reserve(&mut self, decision: Decision, original: &'n str) -> Decision {
         let Some(name) = &decision.exposed else {
             return decision;
         };
         let (list, text) = (self.list.as_str(), name.as_str());
-        let collision = |server: &ServerId, original: &str| {
-            let (exposed, original) = (quote(text), quote(original));
-            format!("the name {exposed} is taken by {list} {original} of {}", NameOwner::Server(server))
-        };
-        let rule = if self.builtins.contains(text) {
-            format!("the name {} belongs to a {list} of {} itself", quote(text), NameOwner::Host)
+        let (verdict, rule) = if self.builtins.contains(text) {
+            let rule = format!("the name {} belongs to a {list} of {} itself", quote(text), NameOwner::Host);
+            (ExposureVerdict::Collision, rule)
         } else if let Some((server, original)) = (self.earlier)(text) {
-            collision(server, original)
-        } else if let Some(original) = self.own.get(text) {
-            collision(&decision.server, original)
+            (ExposureVerdict::Collision, collision_rule(list, text, original, server))
+        } else if let Some(earlier) = self.own.get(text) {
+            (ExposureVerdict::OwnCollision, collision_rule(list, text, earlier, &decision.server))
         } else {
             self.own.insert(name.clone(), original);
             return decision;
         };
-        Decision { exposed: None, verdict: ExposureVerdict::Collision, rule: rule.into(), ..decision }
+        Decision { exposed: None, verdict, rule: rule.into(), ..decision }
     }
+}
+
+/// The deciding rule for a name that `original` of this server has.
+fn collision_rule(list: &str, exposed: &str, original: &str, server: &ServerId) -> String {
+    let (exposed, original) = (quote(exposed), quote(original));
+    format!("the name {exposed} is taken by {list} {original} of {}", NameOwner::Server(server))
 }

@@ -105,19 +105,34 @@ pub(crate) fn qualify(class: NameClass, server: &str, name: &str) -> String {
 
 /// Returns `name` if it has at most `limit` bytes. Otherwise returns its start, `-`, and eight hexadecimal digits of
 /// its blake3 hash: the same long name always gives the same short one.
-pub fn shorten(mut name: String, limit: usize) -> String {
-    const SUFFIX_BYTES: usize = 1 + 8;
+pub fn shorten(name: String, limit: usize) -> String {
     if name.len() <= limit {
         return name;
     }
-    let hash = blake3::hash(name.as_bytes()).to_hex();
-    let mut end = limit - SUFFIX_BYTES;
+    let hash = hash_digits(&name);
+    with_suffix(name, &hash, limit)
+}
+
+/// Returns `name` with the hash of `original`, in the form of [`shorten`], so that it differs from the name that another
+/// item of the server has.
+pub(crate) fn with_hash_of(name: &str, original: &str, limit: usize) -> String {
+    with_suffix(name.to_owned(), &hash_digits(original), limit)
+}
+
+/// The first eight hexadecimal digits of the hash.
+fn hash_digits(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex()[..8].to_owned()
+}
+
+/// Cuts the name so that `-` and the suffix fit into the limit.
+fn with_suffix(mut name: String, suffix: &str, limit: usize) -> String {
+    let mut end = name.len().min(limit - 1 - suffix.len());
     while !name.is_char_boundary(end) {
         end -= 1;
     }
     name.truncate(end);
     name.push('-');
-    name.push_str(&hash[..8]);
+    name.push_str(suffix);
     name
 }
 

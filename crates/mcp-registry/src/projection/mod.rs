@@ -7,6 +7,7 @@
 //! are left out without a problem.
 
 mod anthropic;
+mod client_definition;
 mod dialect;
 mod gemini;
 mod openai;
@@ -22,6 +23,8 @@ use crate::name::display::{escape_name, truncate};
 use crate::name::exposed_items::ExposedTool;
 use crate::problem::{Problem, ProblemKind};
 use crate::validate::unreadable_schema_reason;
+use client_definition::complete_input_schema;
+pub use client_definition::{prompt_for_clients, resource_for_clients, tool_for_clients};
 pub use projected_tool::ProjectedTool;
 
 /// A model provider.
@@ -97,13 +100,18 @@ pub fn project<'a>(tools: impl IntoIterator<Item = &'a ExposedTool>, provider: P
 
 /// Adapts one tool. Fails with the reason why the provider does not accept it.
 fn project_tool(tool: &ExposedTool, provider: Provider) -> Result<ProjectedTool, String> {
-    let original = &tool.tool.input_schema;
+    let original = &match provider {
+        Provider::Passthrough => tool.tool.input_schema.clone(),
+        Provider::OpenAiStrict | Provider::Gemini | Provider::Anthropic => {
+            complete_input_schema(&tool.tool.input_schema)
+        }
+    };
     let mut not_strict = None;
     let schema = match provider {
         Provider::Passthrough => Some(original.clone()),
         Provider::OpenAiStrict => {
             openai::STRICT.name_format.check(tool.name.as_str())?;
-            let schema = read_schema(tool)?;
+            let schema = read_schema(original)?;
             match rewrite::rewrite(&schema, &openai::STRICT) {
                 Ok(strict) => strict,
                 Err(reason) => {
@@ -114,11 +122,11 @@ fn project_tool(tool: &ExposedTool, provider: Provider) -> Result<ProjectedTool,
         }
         Provider::Gemini => {
             gemini::PROFILE.name_format.check(tool.name.as_str())?;
-            rewrite::rewrite(&read_schema(tool)?, &gemini::PROFILE)?
+            rewrite::rewrite(&read_schema(original)?, &gemini::PROFILE)?
         }
         Provider::Anthropic => {
             anthropic::NAME_FORMAT.check(tool.name.as_str())?;
-            anthropic::check_schema(&read_schema(tool)?)?;
+            anthropic::check_schema(&read_schema(original)?)?;
             Some(original.clone())
         }
     };
@@ -145,8 +153,7 @@ const MAX_SCHEMA_BYTES: usize = 256 << 10;
 const MAX_REASON_BYTES: usize = 300;
 
 /// Parses the input schema of a tool. Fails with the reason why it cannot be used.
-fn read_schema(tool: &ExposedTool) -> Result<Value, String> {
-    let schema = &tool.tool.input_schema;
+fn read_schema(schema: &RawJson) -> Result<Value, String> {
     if schema.as_bytes().len() > MAX_SCHEMA_BYTES {
         return Err(format!("its schema is larger than {} KiB", MAX_SCHEMA_BYTES >> 10));
     }

@@ -91,7 +91,7 @@ fn dm_063_openai_strict_closes_objects() {
     );
     root(r#"{"type":"object","properties":{"a":{"type":"null"}}}"#, "~its property `a` is optional");
     root(r#"{"type":"object","additionalProperties":true}"#, "~`additionalProperties` cannot be expressed");
-    root(r#"{"anyOf":[{"type":"null"}]}"#, "!the root's `type` is not `object`");
+    root(r#"{"anyOf":[{"type":"null"}]}"#, "!the root has `anyOf`");
     root(r#"{"type":["object","null"]}"#, "!the root's `type` is not `object`");
     root(r#"{"type":"object","enum":[{}]}"#, "!the root has `enum`");
     root(r#"{"type":"nonsense"}"#, "!its schema is not valid in draft 2020-12");
@@ -333,7 +333,9 @@ fn dm_063_anthropic_accepts_most_schemas_unchanged() {
     let anthropic = |schema: &str, want: &str| check(Provider::Anthropic, schema, want);
     let schema = r##"{ "type":"object", "properties":{"a.b":{"oneOf":[{"type":"string"},{"$ref":"#"}]},"b":{"properties":{"a b":{}}}} }"##;
     anthropic(schema, schema);
-    anthropic("{}", "!the root's `type` is not `object`");
+    // RPT-013
+    anthropic("{}", r#"{"type":"object"}"#);
+    anthropic(r#"{"type":"string"}"#, "!the root's `type` is not `object`");
     for keyword in ["anyOf", "oneOf", "allOf"] {
         anthropic(
             &format!(r#"{{"type":"object","{keyword}":[{{}}]}}"#),

@@ -34,8 +34,8 @@ pub(super) fn rows() -> Vec<FaultRow> {
         ),
         row("the same page without end", "list=same-page").want_on(
             ALL,
-            "list: too much | hello",
-            "not started: MCPProtocolError",
+            "hello | hello",
+            "MCPToolNotFoundError | MCPToolNotFoundError",
         ),
         row("another MCP server listens on its port", "call=replaced")
             .want_on(

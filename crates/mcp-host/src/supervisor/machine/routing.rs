@@ -251,7 +251,7 @@ impl<I: Clone> ServerSlot<I> {
         let lease_failure = self.lease_history.failure();
         messages
             .extend(lease_failure.map(|it| format!("an instance for a dialog could not be started: {it}")));
-        messages.extend(self.running.iter().flat_map(|running| running.listing.list_problems()));
+        messages.extend(self.running.iter().flat_map(|it| it.listing.list_problems(&self.name)));
         if messages.is_empty() {
             return None;
         }

@@ -192,45 +192,48 @@ fn check_met(class: NameClass, naming: fn(NameClass) -> NamePolicy, want: &str, 
     assert_eq!(messages, problems);
 }
 
+// RPT-070
 #[test]
-fn sk_02_x_01_x_03_first_of_two_equal_normalised_names_is_kept() {
+fn sk_02_x_01_x_03_equal_normalised_names_of_one_server_stay_distinct() {
     let qualify = |class| NamePolicy::Qualify { class };
-    check_met(
-        NameClass::Strict,
-        qualify,
-        "s__a-b s-t__a-b",
-        &[
-            "tool `a-b` of server `s` is skipped: the name `s__a-b` is taken by tool `a.b` of server `s`",
-            "tool `a/b` of server `s` is skipped: the name `s__a-b` is taken by tool `a.b` of server `s`",
-        ],
-    );
-    check_met(
-        NameClass::WithDot,
-        qualify,
-        "s__a.b s__a-b s.t__a-b",
-        &["tool `a/b` of server `s` is skipped: the name `s__a-b` is taken by tool `a-b` of server `s`"],
-    );
-    // Without the server as a prefix, the names of different servers collide too.
+    let (dash, slash) = (hash("a-b"), hash("a/b"));
+    let want = format!("s__a-b s__a-b-{dash} s__a-b-{slash} s-t__a-b");
+    check_met(NameClass::Strict, qualify, &want, &[]);
+    check_met(NameClass::WithDot, qualify, &format!("s__a.b s__a-b s__a-b-{slash} s.t__a-b"), &[]);
+    // Without the server as a prefix, the names of different servers collide.
     let normalise = |class| NamePolicy::Normalise { class };
     check_met(
         NameClass::Strict,
         normalise,
-        "a-b",
-        &[
-            "tool `a-b` of server `s` is skipped: the name `a-b` is taken by tool `a.b` of server `s`",
-            "tool `a/b` of server `s` is skipped: the name `a-b` is taken by tool `a.b` of server `s`",
-            "tool `a-b` of server `s.t` is skipped: the name `a-b` is taken by tool `a.b` of server `s`",
-        ],
+        &format!("a-b a-b-{dash} a-b-{slash}"),
+        &["tool `a-b` of server `s.t` is skipped: the name `a-b` is taken by tool `a.b` of server `s`"],
     );
     check_met(
         NameClass::WithDot,
         normalise,
-        "a.b a-b",
-        &[
-            "tool `a/b` of server `s` is skipped: the name `a-b` is taken by tool `a-b` of server `s`",
-            "tool `a-b` of server `s.t` is skipped: the name `a-b` is taken by tool `a-b` of server `s`",
-        ],
+        &format!("a.b a-b a-b-{slash}"),
+        &["tool `a-b` of server `s.t` is skipped: the name `a-b` is taken by tool `a-b` of server `s`"],
     );
+}
+
+fn hash(original: &str) -> String {
+    blake3::hash(original.as_bytes()).to_hex()[..8].to_owned()
+}
+
+// RPT-070
+#[test]
+fn only_different_names_of_one_server_are_made_distinct() {
+    let long = "x".repeat(70);
+    let policy = NamePolicy::Normalise { class: NameClass::Strict };
+    let originals = format!("é 工 é {long}1 {long}1");
+    let catalog = Catalog::build(&Builtins::default(), &[server(policy, "s", &originals, "")]);
+    let names: Vec<&str> = catalog.tools().iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names[..2], ["-".to_owned(), format!("--{}", hash("工"))]);
+    assert_eq!((names.len(), names[2].len()), (3, 64));
+    let verdicts: Vec<ExposureVerdict> =
+        catalog.decisions(ListKind::Tool).filter(|it| it.exposed.is_none()).map(|it| it.verdict).collect();
+    assert_eq!(verdicts, [ExposureVerdict::OwnCollision; 2]);
+    assert_eq!(ExposureVerdict::OwnCollision.as_str(), "collision");
 }
 
 #[test]

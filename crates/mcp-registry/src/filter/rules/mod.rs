@@ -10,7 +10,9 @@ use serde::Serialize;
 
 use crate::filter::filter_match::{FilterMatch, match_filter};
 use crate::name::display::{quote, truncate};
-use crate::name::exposed_name::{ExposedName, is_valid, normalise, pattern_text, qualify, shorten, slug};
+use crate::name::exposed_name::{
+    ExposedName, is_valid, normalise, pattern_text, qualify, shorten, slug, with_hash_of,
+};
 
 pub use explain::{RuleKind, RuleStep};
 
@@ -44,8 +46,12 @@ pub enum ExposureVerdict {
     Blacklisted,
     /// The name is invalid for providers, before or after the transforms (DM-047, DM-048).
     InvalidName,
-    /// The name is already used (DM-032); for a resource, the URI.
+    /// The name is already used by the host or by an earlier server (DM-032).
     Collision,
+    /// The name is already used by an item of the same server; for a resource, the URI.
+    #[serde(rename = "collision")]
+    #[strum(serialize = "collision")]
+    OwnCollision,
     /// The definition is malformed.
     Malformed,
     /// The item differs from the approved one and is withheld; see [`LockFile`](crate::lock::LockFile).
@@ -98,13 +104,26 @@ impl<'a> CompiledRules<'a> {
     /// Decides on one name, without regard to collisions.
     ///
     /// The order: the validity of the original name (`Reject` only), the filter, the transforms in order, the naming
-    /// policy with its limit. Never returns [`ExposureVerdict::Collision`] or [`ExposureVerdict::Malformed`].
+    /// policy with its limit. Never returns a collision or [`ExposureVerdict::Malformed`].
     pub fn decide(&self, original: &str) -> Decision {
         let (verdict, exposed, rule) = match self.apply(original) {
             Ok((name, rule)) => (ExposureVerdict::Exposed, Some(ExposedName::new(name)), rule),
             Err((verdict, rule)) => (verdict, None, rule),
         };
         Decision { server: self.server.clone(), original: original.to_owned(), exposed, verdict, rule }
+    }
+
+    /// Returns the decision with another name, if the naming policy may change names: two names of a server may become
+    /// one, and stay distinct by the hash of the later one (RPT-070).
+    pub(crate) fn distinguish(&self, decision: &Decision) -> Option<ExposedName> {
+        let name = decision.exposed.as_ref()?;
+        match self.rules.naming {
+            NamePolicy::Reject | NamePolicy::Pass => None,
+            NamePolicy::Normalise { .. } | NamePolicy::Slug | NamePolicy::Qualify { .. } => {
+                let distinct = with_hash_of(name.as_str(), &decision.original, self.rules.limit.bytes());
+                Some(ExposedName::new(distinct))
+            }
+        }
     }
 
     /// Returns whether the filter allows a name. Nothing else is checked, not even whether the name is valid.

@@ -177,7 +177,9 @@ fn is_about_names(problem: &Problem) -> bool {
         problem.kind,
         ProblemKind::Hidden {
             list: ListKind::Tool | ListKind::Prompt,
-            verdict: ExposureVerdict::Collision | ExposureVerdict::InvalidName
+            verdict: ExposureVerdict::Collision
+                | ExposureVerdict::OwnCollision
+                | ExposureVerdict::InvalidName
         }
     );
     // Of a catalog, only a collision of toolsets has this kind.

@@ -307,7 +307,7 @@ impl Explanation {
             };
             let _ = writeln!(text, "  {:9}  {} → {name}", rule.as_str(), sanitize::line(message));
         }
-        if *verdict == ExposureVerdict::Collision {
+        if let ExposureVerdict::Collision | ExposureVerdict::OwnCollision = verdict {
             let hidden = style::paint(colour, style::FAILURE, "hidden");
             let _ = writeln!(text, "  {:9}  {} → {hidden}", "collision", sanitize::line(rule));
         }

@@ -4,12 +4,10 @@
 //! that the protocol does not allow are dropped or completed here. The official TypeScript client is the strictest: it
 //! also compiles each output schema. A valid definition keeps its bytes.
 
-use std::borrow::Cow;
-
 use mcp_host_model::{RawJson, Tool};
 use serde_json::{Map, Value};
 
-use crate::validate::output_schema_defect;
+use crate::validate::schema_defect::output_schema_defect;
 
 /// The maximum depth of nested containers. Readers of many languages fail at about 128.
 const MAX_DEPTH: usize = 100;
@@ -38,8 +36,7 @@ enum MemberForm {
 
 use MemberForm::{Any, Flag, InputSchema, Number, Object, Objects, OutputSchema, Text, Texts};
 
-const ICONS: MemberForm =
-    Objects(&[("src", Text), ("mimeType", Text), ("sizes", Texts), ("theme", Text)]);
+const ICONS: MemberForm = Objects(&[("src", Text), ("mimeType", Text), ("sizes", Texts), ("theme", Text)]);
 const RESOURCE_ANNOTATIONS: MemberForm =
     Object(&[("audience", Texts), ("priority", Number), ("lastModified", Text)]);
 const TOOL_ANNOTATIONS: MemberForm = Object(&[
@@ -171,7 +168,7 @@ fn mend_objects(value: &RawJson, forms: &[(&str, MemberForm)]) -> Option<RawJson
 
 /// Returns the schema of a tool's arguments as a schema of an object. One that cannot be mended accepts any object: the
 /// server checks the arguments itself.
-pub(super) fn mend_input_schema(schema: &RawJson) -> RawJson {
+fn mend_input_schema(schema: &RawJson) -> RawJson {
     let any_object = || RawJson::parse(ANY_OBJECT.into()).expect("it is JSON");
     match read_schema(schema) {
         Some(mut members) => match mend_schema_root(&mut members) {
@@ -179,6 +176,15 @@ pub(super) fn mend_input_schema(schema: &RawJson) -> RawJson {
             false => schema.clone(),
         },
         None => any_object(),
+    }
+}
+
+/// Returns the schema of a tool's arguments with its type. A schema that has none is one of an object, because arguments
+/// are.
+pub(super) fn complete_input_schema(schema: &RawJson) -> RawJson {
+    match schema.members() {
+        Some(members) if members.iter().all(|(key, _)| key != "type") => mend_input_schema(schema),
+        _ => schema.clone(),
     }
 }
 
@@ -224,9 +230,8 @@ fn mend_schema_root(members: &mut Map<String, Value>) -> bool {
         Some(_) => is_changed |= members.remove("properties").is_some(),
         None => {}
     }
-    let is_list_of_names = |value: &Value| {
-        value.as_array().is_some_and(|names| names.iter().all(Value::is_string))
-    };
+    let is_list_of_names =
+        |value: &Value| value.as_array().is_some_and(|names| names.iter().all(Value::is_string));
     if members.get("required").is_some_and(|required| !is_list_of_names(required)) {
         is_changed |= members.remove("required").is_some();
     }
@@ -323,14 +328,19 @@ mod tests {
             check_tool(&format!(r#","inputSchema":{input}"#), &schema(want));
         };
         // A valid definition keeps its bytes.
-        check_tool(r#", "x" : 1 ,"inputSchema":{ "type" : "object" }"#, r#"{"name":"t", "x" : 1 ,"inputSchema":{ "type" : "object" }}"#);
+        check_tool(
+            r#", "x" : 1 ,"inputSchema":{ "type" : "object" }"#,
+            r#"{"name":"t", "x" : 1 ,"inputSchema":{ "type" : "object" }}"#,
+        );
         check_tool("", r#"{"inputSchema":{"type":"object"},"name":"t"}"#);
         for odd in ["{}", "null", "[]", "true", r#"{"type":null}"#, r#"{"type":"string"}"#] {
             check_schema(odd, ANY_OBJECT);
         }
         check_schema(r#"{"type":["object","null"],"properties":[],"required":null}"#, ANY_OBJECT);
-        check_schema(r#"{"properties":{"a":true,"b":false,"c":"string"},"required":true}"#,
-            r#"{"properties":{"a":{},"b":{"not":{}},"c":{}},"type":"object"}"#);
+        check_schema(
+            r#"{"properties":{"a":true,"b":false,"c":"string"},"required":true}"#,
+            r#"{"properties":{"a":{},"b":{"not":{}},"c":{}},"type":"object"}"#,
+        );
         check_schema(r#"{"anyOf":[{}],"default":null}"#, r#"{"anyOf":[{}],"default":null,"type":"object"}"#);
         let deep = format!("{}{}", r#"{"not":"#.repeat(100_000), "{}".to_owned() + &"}".repeat(100_000));
         check_schema(&deep, ANY_OBJECT);
@@ -343,8 +353,7 @@ mod tests {
             r#","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":null,"title":"a"},"icons":[{"src":7},{"src":"a"}]"#,
             &format!(r#"{{{GOOD},"annotations":{{"title":"a"}},"icons":[{{"src":"a"}}]}}"#),
         );
-        check_tool(&format!(r#","inputSchema":{{"type":"object"}},"_meta":{{"x":{deep}}}"#),
-            &format!(r#"{{{GOOD},"_meta":{{}}}}"#).replace(r#","_meta":{}"#, ""));
+        check_tool(&format!(r#","inputSchema":{{"type":"object"}},"_meta":{{"x":{deep}}}"#), &good);
     }
 
     /// `want` is the output schema for clients; `None` if it is left out.
@@ -382,7 +391,8 @@ mod tests {
     #[test]
     fn prompts_and_resources_have_no_invalid_members() {
         let json = |text: &str| RawJson::parse(text.to_owned().into()).unwrap();
-        let prompt = json(r#"{"name":"p","description":null,"arguments":[{"name":"a","required":"yes"},{"x":1},7]}"#);
+        let prompt =
+            json(r#"{"name":"p","description":null,"arguments":[{"name":"a","required":"yes"},{"x":1},7]}"#);
         assert_eq!(prompt_for_clients(&prompt).as_str(), r#"{"name":"p","arguments":[{"name":"a"}]}"#);
         assert_eq!(prompt_for_clients(&json(r#"{"name":"p","arguments":null}"#)).as_str(), r#"{"name":"p"}"#);
         let resource = json(
