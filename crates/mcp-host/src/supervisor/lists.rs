@@ -108,7 +108,7 @@ impl ListSnapshot {
     }
 
     /// Returns what is wrong with the lists, for users.
-    pub(crate) fn list_problems(&self, server: &str) -> impl Iterator<Item = String> {
+    pub(crate) fn list_problems(&self, server: &str) -> Vec<String> {
         let failed = self
             .failures
             .iter()
@@ -117,7 +117,7 @@ impl ListSnapshot {
             let (list, defect) = (plural_name(*kind), excerpt(defect.to_string()));
             format!("server '{server}': its list of {list} is incomplete: {defect}")
         });
-        failed.chain(incomplete)
+        failed.chain(incomplete).collect()
     }
 
     /// Returns the number of items of a list.
