@@ -158,14 +158,17 @@ fn guess_json(text: &str) -> Option<Dialect> {
     if text.contains("\"session/") {
         return Some(Dialect::Acp);
     }
-    let keys =
-        ["\"mcpServers\"", "\"servers\"", "\"mcp.servers\"", "\"context_servers\"", "\"amp.mcpServers\""];
+    // The quotes of this key may be the mistake.
+    let keys = ["mcpServers", "\"servers\"", "\"mcp.servers\"", "\"context_servers\""];
     keys.iter().any(|it| text.contains(it)).then_some(Dialect::McpJson)
 }
 
 /// Guesses the dialect of invalid YAML by its lines, so that the syntax error can be reported.
 fn guess_yaml(text: &str) -> Option<Dialect> {
     let has = |key: &str| text.lines().any(|it| it.starts_with(key));
+    if has("mcpServers:") {
+        return Some(Dialect::McpJson);
+    }
     if has("servers:") {
         return has("version:").then_some(Dialect::Dominds);
     }
@@ -270,6 +273,11 @@ mod tests {
         check("x.json", r#"{"mcpVersion": 1}"#, None);
         check("x.json", "[]", None);
         check("x.yaml", "mcpServers: {}", editor);
+        // RPT-101
+        check("x.yaml", "mcpServers:\n  a:\n    command: \"C:\\Users\"\n", editor);
+        check("x.json", "{\u{201c}mcpServers\u{201d}: {}}", editor);
+        check("x.json", "{'mcpServers': {'a': }}", editor);
+        check("x.toml", "model = 'x'\r[mcp_servers.a]\n", editor);
         check("x.yaml", "extensions:\n  a: {type: stdio, cmd: x}", editor);
         check("x.yaml", "extensions:\n  - a", None);
         check("x.toml", "a = 1\n[mcp_servers.a]\ncommand = 'x'", editor);

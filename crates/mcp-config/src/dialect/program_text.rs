@@ -23,6 +23,9 @@ pub(crate) fn check_command(
     certain_severity: Severity,
     context: &ReadContext,
 ) {
+    if report_escaped_path(command, at, context) {
+        return;
+    }
     let program = command.trim();
     if program.len() != command.len() {
         let message = "'command' begins or ends with whitespace, which counts as part of the name";
@@ -34,6 +37,21 @@ pub(crate) fn check_command(
     if let Some(severity) = command_line_severity(program, has_args, certain_severity) {
         report_command_line(program, at, severity, context);
     }
+}
+
+/// Reports a Windows path whose backslashes were read as escapes, such as the tab in `C:\tools`. Returns whether it is
+/// one.
+fn report_escaped_path(text: &str, at: &Location, context: &ReadContext) -> bool {
+    let mut characters = text.chars();
+    let has_drive =
+        characters.next().is_some_and(|it| it.is_ascii_alphabetic()) && characters.next() == Some(':');
+    let is_escaped = has_drive && characters.any(char::is_control);
+    if is_escaped {
+        let message = "a backslash in the path was read as an escape, such as `\\t` for a tab";
+        let help = "write each backslash twice, as in `C:\\\\tools`, or `/` instead";
+        context.error(Code::CommandLine, at, message, help);
+    }
+    is_escaped
 }
 
 /// The severity of a whole command line in `command`; `None` if it may be the name of one program. It is a command line
@@ -75,6 +93,9 @@ fn report_command_line(program: &str, at: &Location, severity: Severity, context
 
 /// Warns about an argument that is an option together with further words: a program gets it as one word.
 pub(crate) fn check_argument_line(argument: &str, at: &Location, context: &ReadContext) {
+    if report_escaped_path(argument, at, context) {
+        return;
+    }
     let mut words = argument.split_whitespace();
     let is_option = words.next().is_some_and(|it| {
         let name = it.trim_start_matches('-');

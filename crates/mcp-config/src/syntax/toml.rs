@@ -61,6 +61,7 @@ fn diagnose(text: &str, first: TomlError) -> Vec<RawDiagnostic> {
         let (message, help) = match error.message() {
             "integer number overflowed" => (OUT_OF_RANGE, INTEGER_HELP),
             "floating-point number overflowed" => (OUT_OF_RANGE, "write a number up to 1.7e308"),
+            message if is_escape(text, &error) => (message, ESCAPE_HELP),
             message => (message, "check this line: quotes, brackets, and a key that appears twice"),
         };
         let message = format!("invalid TOML: {message}");
@@ -72,6 +73,16 @@ fn diagnose(text: &str, first: TomlError) -> Vec<RawDiagnostic> {
 const OUT_OF_RANGE: &str = "the number is out of range";
 const INTEGER_HELP: &str = "TOML has whole numbers from -9,223,372,036,854,775,808 to 9,223,372,036,854,775,807; \
                             write such a number, or a text in quotes if the program reads one";
+
+const ESCAPE_HELP: &str = "a backslash begins an escape: write it twice, or put the text into single quotes";
+
+/// Whether an error is right behind a backslash, or in the digits of its escape.
+fn is_escape(text: &str, error: &TomlError) -> bool {
+    let start = error_span(text, error).start;
+    let before = text[..start].trim_end_matches(|it: char| it.is_ascii_hexdigit());
+    let before = before.strip_suffix(['u', 'U', 'x']).unwrap_or(before);
+    before.ends_with('\\') || text[start..].starts_with('\\')
+}
 
 /// The bytes of an error, on character boundaries.
 fn error_span(text: &str, error: &TomlError) -> Range<usize> {

@@ -21,6 +21,7 @@ mod other_programs;
 mod program_by_content;
 mod property;
 mod reader;
+mod remedies;
 mod resolve;
 mod sarif;
 mod schema_agreement;

@@ -133,6 +133,11 @@ pub(crate) fn foreign_key(name: &str) -> Option<ForeignKey> {
     })
 }
 
+/// Whether other programs have the token itself under this key.
+pub(super) fn is_token(name: &str) -> bool {
+    matches!(foreign_key(name), Some(ForeignKey::Unsupported(TOKEN_HEADER)))
+}
+
 /// The keys of a command and of a URL in the common form. An object that has one of them looks like a server.
 pub(super) fn command_and_url_keys() -> impl Iterator<Item = &'static str> {
     let keys = of_field(EntryField::Command).chain(of_field(EntryField::Url));

@@ -8,7 +8,7 @@ use mcp_host_model::{
 };
 
 use crate::de::{Location, NullableField, ReadContext};
-use crate::diagnostic::{Applicability, Code, FixIntent};
+use crate::diagnostic::{Applicability, Code, FixIntent, quoted};
 use crate::dialect::editor::client_credentials;
 use crate::dialect::editor::conventions::{EntryForm, Program, ShellVariables, VariableSyntax};
 use crate::dialect::editor::entry_fields::EntryFields;
@@ -78,6 +78,9 @@ pub(super) fn lower(
     }
     if program.entry_form != EntryForm::Goose {
         report_goose_keys(node, at, context);
+    }
+    if program.entry_form == EntryForm::Codex && program.is_of_file(&context.file) {
+        report_keys_of_others(node, at, program, context);
     }
     let url = choose_url(entry.urls, context);
     let declared = read_declared_transport(entry.transports, context);
@@ -177,6 +180,38 @@ fn report_goose_keys(node: &Node, at: &Location, context: &ReadContext) {
         let diagnostic = context.new_diagnostic(Code::UnknownKey, &at, message).warning();
         let fix = FixIntent::RenameKey(common.to_owned(), Applicability::Suggested);
         context.report(diagnostic.help(format!("did you mean `{common}`?")).fix(fix));
+    }
+}
+
+/// Warns about keys that the program of the file ignores, although it has a key of its own for the same.
+fn report_keys_of_others(node: &Node, at: &Location, program: &Program, context: &ReadContext) {
+    for member in node.members().unwrap_or_default() {
+        let member_at = at.member(member, context);
+        let Some(key) = keys::find(&member.key.text) else {
+            if keys::is_token(&member.key.text) {
+                let name = quoted(&member.key.text);
+                let message = format!("{} has no key '{name}', and the token is not sent", program.name);
+                let own = keys::primary_name(EntryField::TokenVariable);
+                let help =
+                    format!("write `{own} = \"NAME\"`, with the name of a variable that has the token");
+                context.remove_diagnostics(&member_at);
+                context.warning(Code::UnknownKey, &member_at.at_key(), message, help);
+            }
+            continue;
+        };
+        let own_field = match key.field {
+            EntryField::SecondEnvironment => EntryField::Environment,
+            EntryField::Timeout | EntryField::RequestMilliseconds => EntryField::RequestSeconds,
+            field => field,
+        };
+        let own = keys::of_field(own_field).find(|it| it.forms.contains(&program.entry_form));
+        let Some(own) =
+            own.filter(|it| !key.forms.contains(&program.entry_form) && node.get(it.name).is_none())
+        else {
+            continue;
+        };
+        let message = format!("{} ignores '{}'; only mcp-host obeys it", program.name, key.name);
+        context.warning(Code::UnknownKey, &member_at.at_key(), message, format!("write `{}`", own.name));
     }
 }
 

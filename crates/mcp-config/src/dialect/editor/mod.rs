@@ -24,7 +24,7 @@ mod wire;
 pub(crate) mod write;
 
 use crate::de::{Location, ReadContext};
-use crate::diagnostic::{Code, RawDiagnostic};
+use crate::diagnostic::{Code, RawDiagnostic, quoted};
 use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
 use crate::dialect::lowering::UniqueNames;
 use crate::syntax::{self, Content, Node, pointer_contains};
@@ -81,6 +81,10 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
                     if roots.len() > 1 && project.is_none() {
                         names.add(&member.key.text, at.at_key(), DUPLICATE_NAME, context);
                     }
+                    if report_quoted_table(&name, node, &at, &file) {
+                        res.push(ReadEntry::new(name, &at, context));
+                        continue;
+                    }
                     res.push(read_server(Some(&name), &member.value, &at, &file));
                 }
             }
@@ -124,6 +128,23 @@ fn check_collection(node: &Node, at: &Location, program: &Program, context: &Rea
         let message = format!("{} reads {wanted} here, not {}", program.name, node.kind());
         context.warning(Code::WrongType, &at.at_key(), message, help);
     }
+}
+
+/// Reports a table such as `[mcp_servers."a.env"]` beside the server `a`: in quotes, it is a server of its own. Returns
+/// whether it is one.
+fn report_quoted_table(name: &str, servers: &Node, at: &Location, file: &lower::FileContext<'_>) -> bool {
+    let Some((server, key)) = name.rsplit_once('.').filter(|it| keys::is_text_map(it.1)) else {
+        return false;
+    };
+    let is_own_server = servers.get(name).is_some_and(|it| is_server(&it.value));
+    if file.program.entry_form != EntryForm::Codex || is_own_server || servers.get(server).is_none() {
+        return false;
+    }
+    let message =
+        format!("in quotes, '{}' is a server of its own, not the `{key}` of a server", quoted(name));
+    let help = format!("write `[{}.{}.{key}]`, without quotes", file.program.key, quoted(server));
+    file.context.error(Code::MissingCommand, &at.at_key(), message, help);
+    true
 }
 
 /// Warns about extensions of JSON that are read here but not by the program of the file: comments, trailing commas, and

@@ -70,7 +70,7 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
         }
     }
     if res.is_empty() && is_map_of_servers(root) {
-        check_servers_key("", &at, context);
+        check_servers_key("", false, &at, context);
         return vec![map_of(root, at, "")];
     }
     if res.is_empty() {
@@ -85,7 +85,8 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
             let key = &*member.key.text;
             // `{"mcp": {"servers": …}}` is the same as `mcp.servers` in settings.
             if server_keys().any(|it| it == key) && !(key == "mcp" && is_nested && own_key == "mcp.servers") {
-                check_servers_key(key, &at.member(member, context), context);
+                let is_nested = is_nested && key == "mcp";
+                check_servers_key(key, is_nested, &at.member(member, context), context);
             }
         }
     }
@@ -93,8 +94,8 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
 }
 
 /// Warns about servers under a key that the program of the file does not read. The key is empty for servers at the top
-/// level.
-fn check_servers_key(key: &str, at: &Location, context: &ReadContext) {
+/// level. `is_nested`: the servers are in the member `servers` of that key.
+fn check_servers_key(key: &str, is_nested: bool, at: &Location, context: &ReadContext) {
     let Some(program) = Program::of_file(&context.file).filter(|it| !it.is_unknown()) else { return };
     // Settings have the keys of extensions too, such as `amp.mcpServers`.
     let is_extension = program.file_purpose == FilePurpose::Settings && key.contains('.');
@@ -106,6 +107,12 @@ fn check_servers_key(key: &str, at: &Location, context: &ReadContext) {
         "" => (
             format!("{} reads servers under '{own_key}' only", program.name),
             format!("put them under `\"{own_key}\"`"),
+            None,
+        ),
+        // A new name for the key would wrap the servers twice.
+        _ if is_nested => (
+            format!("{} reads servers under '{own_key}', and ignores '{}'", program.name, quoted(key)),
+            format!("move the servers up: `{{\"{own_key}\": {{…}}}}`"),
             None,
         ),
         _ => (
@@ -128,7 +135,17 @@ fn report_no_servers(root: &Node, at: &Location, context: &ReadContext) {
     let program = Program::of_file(&context.file);
     if program.is_some_and(|it| it.file_purpose == FilePurpose::Settings) || SETTINGS_FILES.contains(&name) {
         let message = "these settings have no MCP servers";
-        let help = "servers belong under `mcpServers`, or this program's own key";
+        let own_key = program.filter(|it| !it.is_unknown()).map(|it| it.key);
+        let members = root.members().unwrap_or_default();
+        let near = own_key.and_then(|own_key| {
+            let keys = members.iter().map(|it| &*it.key.text);
+            keys.into_iter().find(|it| closest(it, [own_key]).is_some()).zip(Some(own_key))
+        });
+        let help = match (near, own_key) {
+            (Some((key, near)), _) => format!("did you mean `{near}` by '{}'?", quoted(key)),
+            (None, Some(own_key)) => format!("servers belong under `{own_key}`"),
+            (None, None) => "servers belong under `mcpServers`, or this program's own key".to_owned(),
+        };
         context.warning(Code::NoServers, at, message, help);
         return;
     }
