@@ -3,7 +3,6 @@
 use bytes::{Buf, Bytes, BytesMut};
 
 use crate::net::Response;
-use crate::net::http1::net_failure;
 
 /// Messages shorter than this are copied out of the read buffer, so that the connection can reuse it and a kept message
 /// does not keep the buffer.
@@ -34,9 +33,7 @@ pub(super) async fn read_body(response: &mut Response, limit: usize) -> Result<B
     let mut first = Bytes::new();
     let mut joined = BytesMut::new();
     let capacity = declared.min(MAX_PREALLOCATED_BYTES);
-    while let Some(chunk) =
-        response.chunk().await.map_err(|it| ResponseBodyError::Failed(net_failure(&it).to_string()))?
-    {
+    while let Some(chunk) = response.chunk().await.map_err(|it| ResponseBodyError::Failed(it.to_string()))? {
         if first.len() + joined.len() + chunk.len() > limit {
             return Err(ResponseBodyError::TooLarge);
         }

@@ -10,7 +10,6 @@ use super::body;
 use super::connection::HttpConnection;
 use crate::net::Response;
 use crate::net::event_stream::{Event, EventStreamParser};
-use crate::net::http1::net_failure;
 use crate::net::timeouts::MAX_TIMEOUT;
 use crate::rpc::idle_lines::{IdleLineCounter, idle_lines_message};
 use crate::transport::{MessageClass, StreamId};
@@ -130,7 +129,7 @@ impl StreamReader {
                     }
                     return StreamEnd::Closed;
                 }
-                Some(Err(error)) => return StreamEnd::Failed(net_failure(&error).to_string()),
+                Some(Err(error)) => return StreamEnd::Failed(error.to_string()),
                 None => return StreamEnd::Silent,
             };
             let mut too_large = false;

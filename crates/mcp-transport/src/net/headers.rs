@@ -6,7 +6,9 @@
 use base64::Engine as _;
 #[cfg(any(feature = "http", test))]
 use base64::engine::general_purpose::STANDARD;
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, USER_AGENT};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, USER_AGENT,
+};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_host_model::UrlEndpoint;
 
@@ -25,8 +27,8 @@ pub(crate) const NAME: HeaderName = HeaderName::from_static("mcp-name");
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Headers that are set by the client. A configured value is not sent.
-const OWN_HEADERS: [HeaderName; 7] =
-    [CONTENT_TYPE, ACCEPT, SESSION_ID, PROTOCOL_VERSION, METHOD, NAME, LAST_EVENT_ID];
+const OWN_HEADERS: [HeaderName; 8] =
+    [CONTENT_TYPE, ACCEPT, ACCEPT_ENCODING, SESSION_ID, PROTOCOL_VERSION, METHOD, NAME, LAST_EVENT_ID];
 
 /// Headers that determine the framing and the destination of a message. A configured value could break the connection,
 /// allow request smuggling or change the destination.
@@ -39,6 +41,8 @@ pub(super) fn post_headers(endpoint: &UrlEndpoint) -> Result<HeaderMap, ConnectE
     post.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     post.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     post.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    // Without the header, a server may choose any coding.
+    post.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
     post.entry(USER_AGENT).or_insert(HeaderValue::from_static(agent));
     Ok(post)
@@ -96,7 +100,7 @@ mod tests {
         let got = match post_headers(&endpoint(headers)) {
             Err(error) => error.to_string(),
             Ok(post) => {
-                let always = [CONTENT_TYPE, ACCEPT, CONTENT_LENGTH, USER_AGENT];
+                let always = [CONTENT_TYPE, ACCEPT, ACCEPT_ENCODING, CONTENT_LENGTH, USER_AGENT];
                 let own = post.iter().filter(|(name, _)| !always.contains(name));
                 let words =
                     own.map(|(name, value)| format!("{name}={}", String::from_utf8_lossy(value.as_bytes())));
@@ -111,7 +115,13 @@ mod tests {
         check(&[("Authorization", "Bearer b"), ("x-é", "1")], "\"x-é\" is not a valid header name");
         check(&[("X-A", "1"), ("x-a", "2"), ("X-B", "grün")], "x-a=1 x-a=2 x-b=grün");
         check(
-            &[("Accept", "text/html"), ("mcp-session-id", "s"), ("MCP-Protocol-Version", "1"), ("X-A", "1")],
+            &[
+                ("Accept", "text/html"),
+                ("Accept-Encoding", "zstd"),
+                ("mcp-session-id", "s"),
+                ("MCP-Protocol-Version", "1"),
+                ("X-A", "1"),
+            ],
             "x-a=1",
         );
         let post = post_headers(&endpoint(&[("Content-Type", "text/plain"), ("User-Agent", "me")])).unwrap();

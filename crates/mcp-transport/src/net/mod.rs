@@ -9,6 +9,8 @@ pub(crate) mod authorization;
 pub(crate) mod client;
 pub(crate) mod connect;
 #[cfg(any(feature = "http", feature = "sse"))]
+mod content_coding;
+#[cfg(any(feature = "http", feature = "sse"))]
 pub(crate) mod endpoint;
 pub mod error_body;
 #[cfg(any(feature = "http", feature = "sse"))]

@@ -16,6 +16,7 @@ use hyper::body::{Body as _, Incoming};
 #[cfg(feature = "http")]
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::content_coding::{BodyError, ContentCoding, DecodedBody, PollChunk};
 use super::inline_connection::Http1Connection;
 use super::pool::Pool;
 
@@ -29,8 +30,18 @@ pub(crate) struct Response {
     body: ResponseBody,
 }
 
-/// The body of a response, with the connection that it is read from.
+/// The body of a response.
 enum ResponseBody {
+    /// Without a content coding.
+    Plain(PlainBody),
+    /// With a content coding.
+    Decoded(Box<DecodedBody<PlainBody>>),
+    /// With a content coding that cannot be decoded: the error of the next read.
+    Unreadable(Option<BodyError>),
+}
+
+/// The body of a response as it is sent, with the connection that it is read from.
+enum PlainBody {
     /// `None` once the body was read to its end or failed.
     Http1(Option<Http1Body>),
     Http2(Incoming),
@@ -72,15 +83,25 @@ impl Response {
                 return Err("its response has a transfer coding that was not requested");
             }
         };
-        let mut body = ResponseBody::Http1(Some(Http1Body { body, connection, pool }));
+        let mut body = PlainBody::Http1(Some(Http1Body { body, connection, pool }));
         body.release_at_end();
-        Ok(Response { status: head.status, headers: head.headers, body })
+        Ok(Response::with_body(head, body))
     }
 
     /// A response on an HTTP/2 connection.
     pub(super) fn http2(response: http::Response<Incoming>) -> Response {
         let (head, body) = response.into_parts();
-        Response { status: head.status, headers: head.headers, body: ResponseBody::Http2(body) }
+        Response::with_body(head, PlainBody::Http2(body))
+    }
+
+    /// A response whose body is decoded if it has a content coding.
+    fn with_body(head: http::response::Parts, body: PlainBody) -> Response {
+        let body = match ContentCoding::from_headers(&head.headers) {
+            Ok(None) => ResponseBody::Plain(body),
+            Ok(Some(coding)) => ResponseBody::Decoded(Box::new(DecodedBody::new(body, coding))),
+            Err(error) => ResponseBody::Unreadable(Some(error)),
+        };
+        Response { status: head.status, headers: head.headers, body }
     }
 
     /// A response with this body.
@@ -89,7 +110,7 @@ impl Response {
         Response {
             status: StatusCode::OK,
             headers: HeaderMap::new(),
-            body: ResponseBody::Stream(Box::pin(body)),
+            body: ResponseBody::Plain(PlainBody::Stream(Box::pin(body))),
         }
     }
 
@@ -115,23 +136,24 @@ impl Response {
     /// Closes the connection, or resets the stream of an HTTP/2 connection, unless the body was read to its end.
     #[cfg(feature = "http")]
     pub(crate) fn close(&mut self) {
-        self.body = ResponseBody::Http1(None);
+        self.body = ResponseBody::Plain(PlainBody::Http1(None));
     }
 
     /// The number of bytes that remain of the body, if it is known.
     #[cfg(feature = "http")]
     pub(crate) fn content_length(&self) -> Option<u64> {
-        match &self.body {
-            ResponseBody::Http1(Some(http1)) => http1.body.size_hint().exact(),
-            ResponseBody::Http1(None) => Some(0),
-            ResponseBody::Http2(body) => body.size_hint().exact(),
+        let ResponseBody::Plain(body) = &self.body else { return None };
+        match body {
+            PlainBody::Http1(Some(http1)) => http1.body.size_hint().exact(),
+            PlainBody::Http1(None) => Some(0),
+            PlainBody::Http2(body) => body.size_hint().exact(),
             #[cfg(test)]
-            ResponseBody::Stream(_) => None,
+            PlainBody::Stream(_) => None,
         }
     }
 
     /// Returns the next chunk of the body; `None` at its end, and after an error. Cancel-safe.
-    pub(crate) async fn chunk(&mut self) -> hyper::Result<Option<Bytes>> {
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
         poll_fn(|cx| self.body.poll_chunk(cx)).await
     }
 
@@ -141,7 +163,7 @@ impl Response {
     pub(crate) async fn chunk_before(
         &mut self,
         mut deadline: impl FnMut() -> Instant,
-    ) -> Option<hyper::Result<Option<Bytes>>> {
+    ) -> Option<Result<Option<Bytes>, BodyError>> {
         // The timer is created only if it is needed: most of the time, a chunk is there.
         let mut timer: Option<Pin<Box<Sleep>>> = None;
         poll_fn(|cx| {
@@ -173,9 +195,19 @@ impl Response {
 }
 
 impl ResponseBody {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<hyper::Result<Option<Bytes>>> {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>> {
         match self {
-            ResponseBody::Http1(http1) => {
+            ResponseBody::Plain(body) => body.poll_chunk(cx),
+            ResponseBody::Decoded(body) => body.poll_chunk(cx),
+            ResponseBody::Unreadable(error) => Poll::Ready(error.take().map_or(Ok(None), Err)),
+        }
+    }
+}
+
+impl PollChunk for PlainBody {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>> {
+        match self {
+            PlainBody::Http1(http1) => {
                 let Some(Http1Body { body, connection, pool: _ }) = http1 else {
                     return Poll::Ready(Ok(None));
                 };
@@ -190,11 +222,11 @@ impl ResponseBody {
                     }
                     Some(Err(error)) => {
                         *http1 = None;
-                        Poll::Ready(Err(error))
+                        Poll::Ready(Err(error.into()))
                     }
                 }
             }
-            ResponseBody::Http2(body) => loop {
+            PlainBody::Http2(body) => loop {
                 let Some(frame) = ready!(Pin::new(&mut *body).poll_frame(cx)) else {
                     return Poll::Ready(Ok(None));
                 };
@@ -204,13 +236,15 @@ impl ResponseBody {
                 }
             },
             #[cfg(test)]
-            ResponseBody::Stream(stream) => stream.as_mut().poll_next(cx).map(Ok),
+            PlainBody::Stream(stream) => stream.as_mut().poll_next(cx).map(Ok),
         }
     }
+}
 
+impl PlainBody {
     /// Releases the connection if the body is known to have ended.
     fn release_at_end(&mut self) {
-        if let ResponseBody::Http1(Some(http1)) = self
+        if let PlainBody::Http1(Some(http1)) = self
             && http1.body.is_end_stream()
         {
             self.release();
@@ -219,7 +253,7 @@ impl ResponseBody {
 
     /// Returns the connection to the pool.
     fn release(&mut self) {
-        if let ResponseBody::Http1(http1) = self
+        if let PlainBody::Http1(http1) = self
             && let Some(Http1Body { connection, pool: Some(pool), body: _ }) = http1.take()
         {
             pool.put(connection);

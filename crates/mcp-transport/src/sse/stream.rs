@@ -13,7 +13,6 @@ use super::message_endpoint;
 use crate::error::disconnect::DisconnectReason;
 use crate::error::request_error::RequestError;
 use crate::net::event_stream::{Event, EventStreamParser};
-use crate::net::http1::net_failure;
 use crate::net::timeouts::{ERROR_BODY_TIMEOUT, MAX_TIMEOUT};
 use crate::net::{Client, HttpEndpoint, RequestParts, RequestTarget, Response, error_body, headers};
 use crate::rpc::idle_lines::{IdleLineCounter, idle_lines_message};
@@ -151,7 +150,7 @@ impl SseStream {
         let until = self.last_read + self.limits.max_silence;
         let chunk = match tokio::time::timeout_at(until, self.response.chunk()).await {
             Err(_) => return Err(SseStreamEnd::Silent(self.limits.max_silence)),
-            Ok(Err(error)) => return Err(SseStreamEnd::Failed(net_failure(&error).to_string())),
+            Ok(Err(error)) => return Err(SseStreamEnd::Failed(error.to_string())),
             Ok(Ok(None)) => {
                 // A complete message is accepted without the empty line that should follow it.
                 let is_whole = |it: &[u8]| serde_json::from_slice::<IgnoredAny>(it).is_ok();

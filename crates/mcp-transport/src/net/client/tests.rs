@@ -69,6 +69,7 @@ async fn plain_http_request_is_sent_to_the_proxy() {
     lines.sort_unstable();
     let agent = concat!("user-agent: ", env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
     let want = [
+        "accept-encoding: identity",
         "accept: application/json, text/event-stream",
         "authorization: Basic YW5uOnB3",
         "content-length: 2",

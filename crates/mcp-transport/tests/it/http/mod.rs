@@ -2,6 +2,7 @@
 
 mod caller_tasks;
 mod cancel;
+mod encodings;
 mod eras;
 mod faults;
 mod header_params;
