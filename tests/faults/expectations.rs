@@ -90,7 +90,7 @@ pub(crate) fn call_outcome(result: Result<String, CallError>) -> String {
         Ok(text) => shorten(&text),
         Err(CallError::Closed(ended)) => format!("lost: {}", disconnect_reason(&ended)),
         Err(CallError::NotSent(ended)) => format!("not sent: {}", disconnect_reason(&ended)),
-        Err(CallError::TimedOut(_)) => "timed out".to_owned(),
+        Err(CallError::TimedOut(_) | CallError::TimedOutUnmatched { .. }) => "timed out".to_owned(),
         Err(CallError::Rpc(error)) => format!("error {}", error.code),
         Err(CallError::InvalidResponse(_) | CallError::NotUtf8 { .. }) => "unreadable".to_owned(),
         Err(CallError::OutcomeUnknown(_)) => "outcome unknown".to_owned(),

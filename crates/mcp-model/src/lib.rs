@@ -63,9 +63,11 @@ pub use protocol::log_level::{LogLevel, UnknownLogLevel};
 pub use protocol::method::{Method, MethodName};
 pub use protocol::rpc::RpcError;
 pub use protocol::trace::{InvalidTraceContext, TraceContext};
-pub use result::call::{CallFailure, CallMetadata, CallResult, StructuredResultError, ToolResult};
+pub use result::call::{
+    CallFailure, CallMetadata, CallResult, ParsedToolResult, StructuredResultError, ToolResult,
+};
 pub use result::completion::Completion;
-pub use result::content::Content;
+pub use result::content::{Content, MissingMember};
 pub use result::kind::{ResultInfo, ResultKind, ResultTypeMember, read_result};
 pub use result::task::{TASKS_EXTENSION, Task, TaskStatus, read_created_task};
 /// For [`RawJson::copy_of`], and for errors of reading.

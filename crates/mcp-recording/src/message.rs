@@ -53,7 +53,7 @@ fn parse_message(frame: &[u8], scanned: ScannedFrame) -> Option<RpcMessage<'_>> 
             let content = if is_error { Err(payload) } else { Ok(payload) };
             Some(RpcMessage::Response { id: value_at(frame, id_text?.start)?, content })
         }
-        ScannedFrame::Batch(_) | ScannedFrame::Noise => None,
+        ScannedFrame::EmptyResponse(_) | ScannedFrame::Batch(_) | ScannedFrame::Noise => None,
     }
 }
 

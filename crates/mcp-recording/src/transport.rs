@@ -131,6 +131,10 @@ impl FrameSink for RecordingSink {
         self.sink.record_noise(bytes);
     }
 
+    fn record_noise_text(&self, text: &[u8]) {
+        self.sink.record_noise_text(text);
+    }
+
     fn end_calls(&self) {
         self.sink.end_calls();
     }

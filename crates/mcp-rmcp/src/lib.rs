@@ -286,9 +286,10 @@ impl Bridge {
                 return MessageClass::Unsolicited(1);
             }
             ScannedFrame::Notification { .. } | ScannedFrame::Request { .. } => MessageClass::Unsolicited(1),
-            ScannedFrame::Response { .. } | ScannedFrame::Batch(_) | ScannedFrame::Noise => {
-                MessageClass::Solicited
-            }
+            ScannedFrame::Response { .. }
+            | ScannedFrame::EmptyResponse(_)
+            | ScannedFrame::Batch(_)
+            | ScannedFrame::Noise => MessageClass::Solicited,
         };
         let _ = self.sdk_input.send(SdkInput::Frame(frame));
         class
@@ -339,6 +340,10 @@ impl Bridge {
                     RpcError::new(code::INTERNAL_ERROR, message)
                 };
                 Some(error_message(id, &read.unwrap_or_else(unreadable)))
+            }
+            ScannedFrame::EmptyResponse(id) => {
+                let message = "the server's response has neither a result nor an error";
+                Some(error_message(id, &RpcError::new(code::INTERNAL_ERROR, message)))
             }
             ScannedFrame::Request { id, .. } => {
                 let error = RpcError::new(code::INVALID_REQUEST, "the request cannot be read");

@@ -66,6 +66,7 @@ fn response_id(frame: &[u8]) -> Option<u64> {
     match scan(frame) {
         ScannedFrame::Response { id: ResponseId::Number(id), .. } => Some(id),
         ScannedFrame::Response { id: ResponseId::Absent | ResponseId::Foreign, .. }
+        | ScannedFrame::EmptyResponse(_)
         | ScannedFrame::Request { .. }
         | ScannedFrame::Notification { .. }
         | ScannedFrame::Batch(_)

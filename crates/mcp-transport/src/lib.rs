@@ -90,6 +90,7 @@ pub use error::disconnect::{Disconnect, DisconnectReason, StartError};
 pub use error::evidence::{CloseStatus, Evidence, ProcessExit};
 pub use error::net_failure::{NetFailure, TlsFailure};
 pub use error::request_error::{AccessRefusal, ErrorResponse, RedirectProblem, RequestError, ResponseSign};
+pub use error::unmatched_output::UnmatchedOutput;
 pub use error::{CallError, ConnectError, Expiry};
 #[cfg(any(feature = "http", feature = "sse"))]
 pub use net::authorization::{

@@ -52,7 +52,13 @@ pub(crate) fn content_text(content: &Content) -> String {
                 note + &text.as_deref().map(sanitized_block).unwrap_or_default()
             }
         }
-        other => note("content of unknown type", &[&size_text(other.len())]),
+        other => match other.missing_member() {
+            Some(missing) => {
+                let kind = format!("{} content without a valid `{}`", missing.block, missing.member);
+                note(&kind, &[&size_text(other.len())])
+            }
+            None => note("content of unknown type", &[&size_text(other.len())]),
+        },
     }
 }
 
@@ -154,6 +160,12 @@ mod tests {
             "[link: file:///x]\n",
         );
         check(r#"{"content":[{"type":"hologram"}]}"#, "[content of unknown type: 19 bytes]\n");
+        // RPT-035
+        check(r#"{"content":[{"type":"text"}]}"#, "[text content without a valid `text`: 15 bytes]\n");
+        check(
+            r#"{"content":[{"type":"image","url":"x"}]}"#,
+            "[image content without a valid `data`: 26 bytes]\n",
+        );
     }
 
     #[test]

@@ -3,26 +3,31 @@
 //! serde_json unescapes into a scratch buffer, and copies it. For results with megabytes of text, that second
 //! allocation is expensive.
 
-use serde::de::{Error, Unexpected};
+use serde::de::{Error as _, Unexpected};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// A string that is deserialized with [`unescape`].
+/// A string that is deserialized with [`unescape`]. An unpaired surrogate becomes U+FFFD, so that the text around it is
+/// kept.
 pub(crate) struct UnescapedString(pub(crate) String);
 
 impl<'de> Deserialize<'de> for UnescapedString {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<UnescapedString, D::Error> {
         let json = <&RawValue>::deserialize(deserializer)?.get();
-        unescape(json).map(UnescapedString).ok_or_else(|| match json.starts_with('"') {
-            true => D::Error::custom("half of a surrogate pair in a string"),
-            false => D::Error::invalid_type(Unexpected::Other("another value"), &"a string"),
-        })
+        let text = unescape(json).or_else(|| unescape_with(json, decode_escape_lossily));
+        let another = || D::Error::invalid_type(Unexpected::Other("another value"), &"a string");
+        text.map(UnescapedString).ok_or_else(another)
     }
 }
 
 /// Decodes a JSON string that serde_json has checked. Returns `None` for another value, and for an unpaired surrogate.
 pub(crate) fn unescape(json: &str) -> Option<String> {
+    unescape_with(json, decode_escape)
+}
+
+/// Decodes a JSON string with a decoder of escapes.
+fn unescape_with(json: &str, decode_escape: fn(&str) -> Option<(char, &str)>) -> Option<String> {
     let mut rest = json.strip_prefix('"')?.strip_suffix('"')?;
     let mut decoded = String::with_capacity(rest.len());
     while let Some(backslash) = memchr::memchr(b'\\', rest.as_bytes()) {
@@ -53,6 +58,15 @@ fn decode_escape(text: &str) -> Option<(char, &str)> {
         _ => return None,
     };
     Some((character, chars.as_str()))
+}
+
+/// Decodes the escape at the start of `text` as [`decode_escape`] does, and an unpaired surrogate as U+FFFD.
+fn decode_escape_lossily(text: &str) -> Option<(char, &str)> {
+    let replace = || {
+        let (_, behind) = read_code_unit(text.strip_prefix('u')?)?;
+        Some((char::REPLACEMENT_CHARACTER, behind))
+    };
+    decode_escape(text).or_else(replace)
 }
 
 /// Decodes a `\u` escape, or the two of a surrogate pair. `text` begins after the first `\u`. Returns the character and
@@ -97,7 +111,10 @@ mod tests {
         let Ok(raw) = serde_json::from_str::<&RawValue>(json) else { return };
         assert_eq!(unescape(raw.get()), serde_json::from_str::<String>(json).ok(), "{json}");
         let read = serde_json::from_str::<UnescapedString>(json).ok().map(|it| it.0);
-        assert_eq!(read, serde_json::from_str::<String>(json).ok(), "{json}");
+        assert_eq!(read.is_some(), json.starts_with('"'), "{json}");
+        if let Ok(text) = serde_json::from_str::<String>(json) {
+            assert_eq!(read, Some(text), "{json}");
+        }
     }
 
     #[test]
@@ -119,6 +136,19 @@ mod tests {
         ] {
             check(json);
         }
+    }
+
+    // RPT-034
+    #[test]
+    fn unpaired_surrogate_is_replaced() {
+        #[track_caller]
+        fn check(json: &str, want: &str) {
+            assert_eq!(serde_json::from_str::<UnescapedString>(json).unwrap().0, want, "{json}");
+        }
+        check(r#""a\ud83d b""#, "a\u{fffd} b");
+        check(r#""\ude00\ud83d""#, "\u{fffd}\u{fffd}");
+        check(r#""\ud83d\ud83d\ude00\n""#, "\u{fffd}😀\n");
+        check(r#""\ud83d\u0041""#, "\u{fffd}A");
     }
 
     proptest! {

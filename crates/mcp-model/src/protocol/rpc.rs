@@ -30,7 +30,8 @@ impl RpcError {
 
 impl<'de> Deserialize<'de> for RpcError {
     /// Reads leniently, because a response with a malformed error is still a response: a code that is not an integer
-    /// becomes [`code::INTERNAL_ERROR`], a missing message becomes empty.
+    /// becomes [`code::INTERNAL_ERROR`], a missing message becomes empty, and an error that is not an object is its own
+    /// message.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RpcError, D::Error> {
         #[derive(Deserialize)]
         struct RpcErrorJson<'a> {
@@ -41,7 +42,11 @@ impl<'de> Deserialize<'de> for RpcError {
             #[serde(borrow)]
             data: Option<&'a RawValue>,
         }
-        let wire = RpcErrorJson::deserialize(deserializer)?;
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        let wire = match serde_json::from_str::<RpcErrorJson<'_>>(raw.get()) {
+            Ok(wire) if raw.get().starts_with('{') => wire,
+            Ok(_) | Err(_) => RpcErrorJson { code: None, message: Some(raw), data: None },
+        };
         let message = wire.message.map(RawJson::copy_of);
         Ok(RpcError {
             code: wire.code.and_then(|it| it.get().parse().ok()).unwrap_or(code::INTERNAL_ERROR),
@@ -75,5 +80,9 @@ mod tests {
         check(r#"{"code":-32601,"message":"Method not found"}"#, "Method not found (code -32601)");
         check(r#"{"code":"E_NOPE","message":{"a":1}}"#, r#"{"a":1} (code -32603)"#);
         check(r#"{"code":1.5}"#, " (code -32603)");
+        // RPT-032
+        check(r#""it broke""#, "it broke (code -32603)");
+        check("7", "7 (code -32603)");
+        check(r#"["a"]"#, r#"["a"] (code -32603)"#);
     }
 }

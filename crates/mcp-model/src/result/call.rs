@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::error_kind::ErrorKind;
 use crate::json::raw::RawJson;
+use crate::json::unescape::UnescapedString;
 use crate::result::content::{Content, ContentBlockJson};
 use crate::result::kind::{ResultInfo, ResultKind, ResultTypeMember};
 use crate::server::id::ServerId;
@@ -25,32 +26,72 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
+/// A result that [`ToolResult::parse_known_blocks`] has read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ParsedToolResult {
+    /// The result.
+    pub result: ToolResult,
+    /// The kind of the result.
+    pub info: ResultInfo,
+    /// The length in bytes of its JSON text.
+    pub length: usize,
+}
+
 impl<'de> Deserialize<'de> for ToolResult {
-    /// Reads the `result` member of a response. Fails if it is not an object, if `content` is not an array, or if
-    /// `resultType` is present and not `complete`. A block of an unknown form becomes [`Content::Unknown`].
+    /// Reads the `result` member of a response. Fails if it is not an object, or if `resultType` is present and not
+    /// `complete`. A block of an unknown form becomes [`Content::Unknown`]; a `content` that is a text or a block counts as
+    /// a list of it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ToolResult, D::Error> {
         #[derive(Deserialize)]
         struct ToolResultJson<'a> {
-            #[serde(borrow, default)]
-            content: Vec<&'a RawValue>,
+            #[serde(borrow)]
+            content: Option<&'a RawValue>,
             #[serde(borrow, rename = "structuredContent")]
             structured: Option<&'a RawValue>,
-            #[serde(default, rename = "isError")]
-            is_error: Option<bool>,
+            #[serde(borrow, rename = "isError")]
+            is_error: Option<&'a RawValue>,
             #[serde(borrow, rename = "resultType")]
             result_type: Option<Cow<'a, str>>,
         }
-        let wire = ToolResultJson::deserialize(deserializer)?;
+        let raw = <&RawValue>::deserialize(deserializer)?.get();
+        if !raw.starts_with('{') {
+            return Err(D::Error::custom(format_args!("`result` is {}, not an object", name_type(raw))));
+        }
+        let wire: ToolResultJson<'_> = serde_json::from_str(raw).map_err(D::Error::custom)?;
         if let Some(other) = wire.result_type.filter(|result_type| result_type != "complete") {
             // It may be any text of the server.
             let short: String = other.chars().filter(|char| !char.is_control()).take(40).collect();
-            return Err(serde::de::Error::custom(format_args!("its result type is `{short}`")));
+            return Err(D::Error::custom(format_args!("its result type is `{short}`")));
         }
         Ok(ToolResult {
-            content: wire.content.into_iter().map(Content::read).collect(),
+            content: wire.content.map(read_content).unwrap_or_default(),
             structured: wire.structured.map(RawJson::copy_of),
-            is_error: wire.is_error == Some(true),
+            is_error: wire.is_error.is_some_and(|it| matches!(it.get(), "true" | "\"true\"")),
         })
+    }
+}
+
+/// Reads the `content` of a result: a list of blocks, or what some servers send instead of it.
+fn read_content(raw: &RawValue) -> Vec<Content> {
+    if let Ok(UnescapedString(text)) = serde_json::from_str(raw.get()) {
+        return vec![Content::Text(text)];
+    }
+    match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
+        Ok(blocks) => blocks.into_iter().map(Content::read).collect(),
+        Err(_) => vec![Content::read(raw)],
+    }
+}
+
+/// The type of a JSON value, with its article.
+fn name_type(json: &str) -> &'static str {
+    match json.as_bytes().first() {
+        Some(b'"') => "a string",
+        Some(b'[') => "an array",
+        Some(b'{') => "an object",
+        Some(b'n') => "null",
+        Some(b't' | b'f') => "a boolean",
+        Some(_) | None => "a number",
     }
 }
 
@@ -60,7 +101,7 @@ impl ToolResult {
     /// these. What follows the result is ignored.
     ///
     /// [`Deserialize`] scans each block twice, because it keeps unknown blocks unchanged.
-    pub fn parse_known_blocks(text: &str) -> Option<(ToolResult, ResultInfo)> {
+    pub fn parse_known_blocks(text: &str) -> Option<ParsedToolResult> {
         #[derive(Deserialize)]
         struct KnownBlocksJson<'a> {
             #[serde(borrow, default)]
@@ -74,7 +115,9 @@ impl ToolResult {
             /// The task of 2025-11-25.
             task: Option<IgnoredAny>,
         }
-        let wire = KnownBlocksJson::deserialize(&mut serde_json::Deserializer::from_str(text)).ok()?;
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let wire = KnownBlocksJson::deserialize(&mut deserializer).ok()?;
+        let length = deserializer.into_iter::<IgnoredAny>().byte_offset();
         let result_type = match (wire.result_type.as_deref(), wire.task) {
             (None, None) => ResultTypeMember::Missing,
             (Some("complete"), None) => ResultTypeMember::Present,
@@ -91,7 +134,7 @@ impl ToolResult {
             result_type,
         };
         let structured = wire.structured.map(RawJson::copy_of);
-        Some((ToolResult { content, structured, is_error }, info))
+        Some(ParsedToolResult { result: ToolResult { content, structured, is_error }, info, length })
     }
 
     /// Returns the texts of the text blocks, joined with newlines (HD-110).
@@ -287,7 +330,9 @@ mod tests {
     fn check(wire: &str, want: Option<(&str, bool)>) {
         let got = serde_json::from_str::<ToolResult>(wire).ok();
         let in_one_pass = ToolResult::parse_known_blocks(&format!("{wire},\"id\":7}}"));
-        assert!(in_one_pass.is_none_or(|(result, _)| Some(result) == got), "{wire}");
+        if let Some(ParsedToolResult { result, info: _, length }) = in_one_pass {
+            assert_eq!((Some(result), length), (got.clone(), wire.len()), "{wire}");
+        }
         assert_eq!(
             got.map(|it| {
                 assert_eq!(it.text(), it.clone().into_text());
@@ -307,7 +352,6 @@ mod tests {
         check("{}", Some(("", false)));
         check(r#"{"content":[],"resultType":"complete"}"#, Some(("", false)));
         check(r#"{"content":[],"resultType":"task"}"#, None);
-        check(r#"{"content":{}}"#, None);
         check("[]", None);
     }
 
@@ -321,14 +365,35 @@ mod tests {
         assert!(is_known(&whole));
         for odd in [
             r#"{"content":[{"type":"hologram"}]}"#,
-            r#"{"content":[{"type":"text","text":7}]}"#,
             r#"{"content":[{"type":"text","text":"a","text":"b"}]}"#,
             r#"{"content":[7]}"#,
+            r#"{"content":{}}"#,
+            r#"{"content":7}"#,
         ] {
             check(odd, Some(("", false)));
             assert!(!is_known(odd), "{odd}");
         }
         check(r#"{"content":[{"type":"text","text":"a"}"#, None);
+    }
+
+    // RPT-035
+    #[test]
+    fn odd_content_is_kept() {
+        check(r#"{"content":null,"isError":"true"}"#, Some(("", true)));
+        check(r#"{"content":"plain"}"#, Some(("plain", false)));
+        check(r#"{"content":{"type":"text","text":"one"}}"#, Some(("one", false)));
+        check(r#"{"content":[{"type":"text","text":7},{"type":"text","text":"b"}]}"#, Some(("7\nb", false)));
+        // RPT-034
+        check(r#"{"content":[{"type":"text","text":"a\ud83d b"}]}"#, Some(("a\u{fffd} b", false)));
+    }
+
+    // RPT-032
+    #[test]
+    fn result_that_is_no_object_is_named() {
+        let error = |json: &str| serde_json::from_str::<ToolResult>(json).unwrap_err().to_string();
+        assert!(error("\"plain\"").starts_with("`result` is a string, not an object"));
+        assert!(error("[{}]").starts_with("`result` is an array, not an object"));
+        assert!(error("null").starts_with("`result` is null, not an object"));
     }
 
     #[test]

@@ -48,7 +48,31 @@ pub enum Content {
 impl Content {
     /// Reads a block. A block of an unknown form becomes [`Content::Unknown`], so that it does not affect the others.
     pub fn read(raw: &RawValue) -> Content {
-        parse_known(raw.get()).unwrap_or_else(|| Content::Unknown(RawJson::copy_of(raw)))
+        let parse_other_text = || {
+            let IncompleteBlockJson { kind, text, resource: _ } = serde_json::from_str(raw.get()).ok()?;
+            let text = text.filter(|_| kind.as_deref() == Some("text"))?;
+            Some(Content::Text(text.get().to_owned()))
+        };
+        parse_known(raw.get())
+            .or_else(parse_other_text)
+            .unwrap_or_else(|| Content::Unknown(RawJson::copy_of(raw)))
+    }
+
+    /// The type of an unknown block and the member that it lacks, if its type is known.
+    pub fn missing_member(&self) -> Option<MissingMember> {
+        let Content::Unknown(raw) = self else { return None };
+        let IncompleteBlockJson { kind, text: _, resource } = raw.read().ok()?;
+        match kind?.as_ref() {
+            "text" => Some(MissingMember { block: "text", member: "text" }),
+            "image" => Some(MissingMember { block: "image", member: "data" }),
+            "audio" => Some(MissingMember { block: "audio", member: "data" }),
+            "resource_link" => Some(MissingMember { block: "resource_link", member: "uri" }),
+            "resource" if resource.is_some() => {
+                Some(MissingMember { block: "resource", member: "resource.text" })
+            }
+            "resource" => Some(MissingMember { block: "resource", member: "resource" }),
+            _ => None,
+        }
     }
 
     /// Returns the text of a text block or of an embedded text resource.
@@ -76,6 +100,27 @@ impl Content {
     }
 }
 
+/// A member that a block of a known type lacks, or that has another type there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MissingMember {
+    /// The type of the block.
+    pub block: &'static str,
+    /// The member.
+    pub member: &'static str,
+}
+
+/// A content block that lacks members, as a server sends it.
+#[derive(Deserialize)]
+struct IncompleteBlockJson<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    resource: Option<&'a RawValue>,
+}
+
 /// A content block of any type, as a server sends it.
 #[derive(Deserialize)]
 pub(crate) struct ContentBlockJson<'a> {
@@ -90,6 +135,9 @@ pub(crate) struct ContentBlockJson<'a> {
     resource: Option<&'a RawValue>,
 }
 
+/// The media type of data whose type the server does not name.
+const UNKNOWN_MEDIA_TYPE: &str = "application/octet-stream";
+
 impl ContentBlockJson<'_> {
     /// Converts the block if it has a known form.
     pub(crate) fn into_content(self) -> Option<Content> {
@@ -103,8 +151,14 @@ impl ContentBlockJson<'_> {
         }
         match self.kind.as_ref() {
             "text" => Some(Content::Text(self.text?.0)),
-            "image" => Some(Content::Image { data: self.data?, mime_type: self.mime_type? }),
-            "audio" => Some(Content::Audio { data: self.data?, mime_type: self.mime_type? }),
+            "image" => {
+                let mime_type = self.mime_type.unwrap_or_else(|| UNKNOWN_MEDIA_TYPE.to_owned());
+                Some(Content::Image { data: self.data?, mime_type })
+            }
+            "audio" => {
+                let mime_type = self.mime_type.unwrap_or_else(|| UNKNOWN_MEDIA_TYPE.to_owned());
+                Some(Content::Audio { data: self.data?, mime_type })
+            }
             "resource_link" => Some(Content::Binary {
                 data: String::new(),
                 mime_type: self.mime_type,

@@ -161,6 +161,10 @@ impl RequestTracker {
                 let unreadable = || RpcError::new(code::INTERNAL_ERROR, "the server's error cannot be read");
                 self.fail(id, parse_payload(&frame, payload_start).unwrap_or_else(unreadable))
             }
+            ScannedFrame::EmptyResponse(id) => {
+                let message = "the server's response has neither a result nor an error";
+                self.fail(id, RpcError::new(code::INTERNAL_ERROR, message))
+            }
             ScannedFrame::Response { id: ResponseId::Foreign, .. } | ScannedFrame::Noise => Vec::new(),
             ScannedFrame::Request { id, .. } => {
                 match self.server_requests.insert(stream.epoch(), &frame, id.clone()) {

@@ -23,7 +23,7 @@ pub fn scan_frame(bytes: &[u8]) {
             assert!(params.is_none_or(|it| it <= bytes.len()));
         }
         ScannedFrame::Batch(items) => items.iter().for_each(within),
-        ScannedFrame::Noise => {}
+        ScannedFrame::EmptyResponse(_) | ScannedFrame::Noise => {}
     }
     let Ok(text) = str::from_utf8(bytes) else { return };
     if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(text) {
@@ -68,6 +68,10 @@ pub fn scan_frame(bytes: &[u8]) {
             assert!(get("id").is_none_or(|it| it == "null"));
             assert_eq!(params.is_some(), get("params").is_some());
         }
+        ScannedFrame::EmptyResponse(id) => {
+            assert_eq!(get("id").and_then(number), Some(id));
+            assert!(get("result").is_none() && error.is_none() && get("method").is_none());
+        }
         ScannedFrame::Noise => {
             let has_payload = get("result").is_some() || error.is_some();
             assert!(get("method").map_or(!has_payload, |_| name().is_none()), "{text}");
@@ -76,11 +80,14 @@ pub fn scan_frame(bytes: &[u8]) {
     }
 }
 
-/// The number of an id, with or without quotes.
+/// The whole number of an id in any form, with or without quotes.
 fn number(text: &str) -> Option<u64> {
     let digits = text.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(text);
-    let digits = Some(digits).filter(|it| it.bytes().all(|byte| byte.is_ascii_digit()));
-    digits?.parse().ok()
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return digits.parse().ok();
+    }
+    let number: f64 = serde_json::from_str(digits).ok()?;
+    (number >= 0.0 && number < (1_u64 << 53) as f64 && number.fract() == 0.0).then_some(number as u64)
 }
 
 /// The members of an object in order, duplicates included.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::error::unmatched_output::UnmatchedOutput;
+
 /// Observations of a server, bounded and redacted, for error messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -18,6 +20,8 @@ pub struct Evidence {
     pub noise_bytes: u64,
     /// The first of those bytes, as text.
     pub noise_sample: Option<String>,
+    /// The last output that resembles MCP but belongs to no request.
+    pub unmatched: Option<UnmatchedOutput>,
 }
 
 /// How a process ended.
@@ -73,6 +77,9 @@ impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.stderr.is_empty() {
             write!(f, "; its standard error ended with: {}", self.stderr.join(" | "))?;
+        }
+        if let Some(unmatched) = &self.unmatched {
+            write!(f, "; {unmatched}")?;
         }
         if self.noise_bytes > 0 {
             // Only a process has a standard output.

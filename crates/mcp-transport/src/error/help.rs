@@ -17,6 +17,9 @@ impl ConnectError {
             ConnectError::Disconnected(disconnect) => disconnect_help(disconnect),
             ConnectError::TimedOut { after: _, disconnect }
             | ConnectError::Silent { after: _, disconnect } => {
+                if let Some(unmatched) = &disconnect.evidence.unmatched {
+                    return Some(unmatched.help().to_owned());
+                }
                 match stderr_sign::find_sign(&disconnect.evidence) {
                     Some(sign) => sign.help,
                     None if disconnect.evidence.pid.is_some() => {
@@ -68,6 +71,7 @@ impl CallError {
             }
             CallError::TaskCancelled(_) => "call the tool again, or check the server's log for the reason",
             CallError::OutcomeUnknown(_) => "check whether the call took effect before repeating it",
+            CallError::ResponseLost(RequestError::EmptyResponse) => INVALID_RESPONSE_HELP,
             CallError::ResponseLost(error) if error.status().is_none() => {
                 "try again, or check the server's log"
             }
@@ -80,6 +84,7 @@ impl CallError {
                 None => "check its last output and its log; a crash is a bug of the server",
             },
             CallError::TimedOut(_) => "request less, or raise the request timeout",
+            CallError::TimedOutUnmatched { expiry: _, output } => output.help(),
             CallError::Reopen(error) => return error.help(),
             CallError::InvalidResponse(_) => INVALID_RESPONSE_HELP,
             CallError::NotUtf8 { .. } => {
@@ -171,6 +176,10 @@ fn refusal_help(error: &RequestError) -> &'static str {
         RequestError::InvalidResponse { status, .. } | RequestError::Redirected { status, .. } => {
             status_help(*status)
         }
+        RequestError::UnusableResponse { .. } => {
+            "check the server's log, and a proxy in front of it; otherwise it is a bug of the server"
+        }
+        RequestError::EmptyResponse => INVALID_RESPONSE_HELP,
         // The message has the help for a login.
         RequestError::NotAuthorized(_) => {
             "if it accepts a token instead, put the token into an `Authorization` header"

@@ -9,6 +9,7 @@ mod help;
 pub(crate) mod net_failure;
 pub(crate) mod request_error;
 mod stderr_sign;
+pub(crate) mod unmatched_output;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use mcp_host_model::{ErrorKind, RpcError, TransportKind};
 
 use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
 use crate::error::request_error::RequestError;
+use crate::error::unmatched_output::UnmatchedOutput;
 
 const NOT_STARTED: &str = "the server could not be started: ";
 const UNAVAILABLE: &str = "the server is no longer available: ";
@@ -133,6 +135,14 @@ pub enum CallError {
     /// A deadline passed. The request was cancelled at the server.
     #[error("{}", expiry_text(.0))]
     TimedOut(Expiry),
+    /// A deadline passed, and the server sent something meanwhile that resembles MCP but belongs to no request.
+    #[error("{}; {output}", expiry_text(.expiry))]
+    TimedOutUnmatched {
+        /// The deadline.
+        expiry: Expiry,
+        /// What the server sent.
+        output: UnmatchedOutput,
+    },
     /// The server responded with an error.
     #[error("the server responded with an error: {0}")]
     Rpc(RpcError),
@@ -197,10 +207,13 @@ impl CallError {
     pub fn suggests_outage(&self) -> bool {
         match self {
             CallError::Unreachable(_) | CallError::Reopen(_) => true,
-            CallError::ResponseLost(error) | CallError::OutcomeUnknown(error) => error.status().is_none(),
+            CallError::ResponseLost(error) | CallError::OutcomeUnknown(error) => {
+                error.status().is_none() && *error != RequestError::EmptyResponse
+            }
             CallError::Closed(_)
             | CallError::NotSent(_)
             | CallError::TimedOut(_)
+            | CallError::TimedOutUnmatched { .. }
             | CallError::Rpc(_)
             | CallError::InvalidResponse(_)
             | CallError::NotUtf8 { .. }
@@ -222,7 +235,7 @@ impl CallError {
                 ErrorKind::Connection
             }
             CallError::Unreachable(_) | CallError::Refused(_) | CallError::Reopen(_) => ErrorKind::Connection,
-            CallError::TimedOut(_) => ErrorKind::Timeout,
+            CallError::TimedOut(_) | CallError::TimedOutUnmatched { .. } => ErrorKind::Timeout,
             CallError::Rpc(_)
             | CallError::InvalidResponse(_)
             | CallError::NotUtf8 { .. }
@@ -334,6 +347,9 @@ mod tests {
             CallError::ResponseTooLarge(1),
         ];
         res.extend(expiries.map(CallError::TimedOut));
+        let output = UnmatchedOutput::SeveralLines;
+        res.push(CallError::TimedOutUnmatched { expiry: Expiry::Absolute(Duration::ZERO), output });
+        res.push(CallError::ResponseLost(RequestError::EmptyResponse));
         res
     }
 

@@ -40,7 +40,7 @@ pub enum RequestError {
     /// The server answered a request for an event stream with something else.
     #[error("{}", .0.describe(" (this is not an event stream)"))]
     NotEventStream(Box<ErrorResponse>),
-    /// The response has a success status, but cannot be used.
+    /// The response has a success status, but nothing of it is MCP.
     #[error("{problem}")]
     InvalidResponse {
         /// The HTTP status.
@@ -48,6 +48,17 @@ pub enum RequestError {
         /// What is wrong.
         problem: String,
     },
+    /// The response of an MCP server is incomplete, or does not answer the request.
+    #[error("{problem}")]
+    UnusableResponse {
+        /// The HTTP status.
+        status: u16,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The response has neither a result nor an error.
+    #[error("the response has neither a result nor an error")]
+    EmptyResponse,
     /// The server redirects, and the redirect is not followed.
     #[error("the server redirects {}", .problem.describe(.status))]
     Redirected {
@@ -150,9 +161,9 @@ impl RequestError {
             RequestError::Response(response) | RequestError::NotEventStream(response) => {
                 Some(response.status)
             }
-            RequestError::InvalidResponse { status, .. } | RequestError::Redirected { status, .. } => {
-                Some(*status)
-            }
+            RequestError::InvalidResponse { status, .. }
+            | RequestError::UnusableResponse { status, .. }
+            | RequestError::Redirected { status, .. } => Some(*status),
             // Also if the status was 403: a login is missing.
             RequestError::NotAuthorized(_) => Some(401),
             RequestError::SpeaksSse(refusal) | RequestError::SpeaksHttp(refusal) => refusal.status(),
@@ -160,6 +171,7 @@ impl RequestError {
             RequestError::NotConnected { .. }
             | RequestError::NoResponse { .. }
             | RequestError::NoWebSocket { .. }
+            | RequestError::EmptyResponse
             | RequestError::InputNotRead
             | RequestError::SessionLost
             | RequestError::Other(_) => None,

@@ -15,6 +15,7 @@ use crate::error::request_error::RequestError;
 use crate::net::headers::SESSION_ID;
 use crate::net::timeouts::{CANCEL_TIMEOUT, DRAIN_TIMEOUT, ERROR_BODY_TIMEOUT, NOTIFICATION_TIMEOUT};
 use crate::net::{ExchangeError, RequestParts, Response};
+use crate::rpc::scan::{ScannedFrame, scan};
 use crate::transport::{Epoch, OutboundMessage, RequestId, StreamError, StreamId};
 
 /// How long other messages wait for the response to `notifications/initialized`. A server that has not
@@ -109,7 +110,7 @@ impl SentRequest {
         response: &mut Response,
     ) -> Option<StreamError> {
         let status = response.status.as_u16();
-        let invalid = |problem| Some(StreamError::Lost(RequestError::InvalidResponse { status, problem }));
+        let unusable = |problem| Some(StreamError::Lost(RequestError::UnusableResponse { status, problem }));
         if response.is_event_stream() {
             let mut reader = StreamReader::new(StreamId::Request(self.id, self.epoch));
             // Boxed because it would enlarge the future of every message.
@@ -131,7 +132,7 @@ impl SentRequest {
                 | StreamEnd::Failed(_)
                 | StreamEnd::Silent
                 | StreamEnd::Endless(_)
-                | StreamEnd::Flooded => invalid(end.message(connection)),
+                | StreamEnd::Flooded => unusable(end.message(connection)),
             };
         }
         let limit = connection.endpoint.max_message_bytes;
@@ -139,7 +140,7 @@ impl SentRequest {
             Ok(body) => body,
             Err(ResponseBodyError::TooLarge) => return Some(StreamError::TooLarge(limit)),
             Err(ResponseBodyError::Failed(why)) => {
-                return invalid(format!("the response is incomplete: {why}"));
+                return unusable(format!("the response is incomplete: {why}"));
             }
         };
         if let Some(lines) = response::split_lines(&body, self.id) {
@@ -158,17 +159,17 @@ impl SentRequest {
         } else {
             connection.inbound.record_noise(body.len());
         }
-        invalid(match body.is_empty() {
-            true => format!("the server accepted the request (HTTP {status}) without a response"),
-            false => {
-                let error_body = response::parse_error_body(
-                    &body.slice(..body.len().min(4096)),
-                    None,
-                    &connection.endpoint.redactor,
-                );
-                format!("the body (HTTP {status}) does not contain the response: {}", error_body.message)
-            }
-        })
+        if body.is_empty() {
+            return unusable(format!("the server accepted the request (HTTP {status}) without a response"));
+        }
+        let beginning = body.slice(..body.len().min(4096));
+        let error_body = response::parse_error_body(&beginning, None, &connection.endpoint.redactor);
+        let problem =
+            format!("the body (HTTP {status}) does not contain the response: {}", error_body.message);
+        if scan(&body) == ScannedFrame::Noise {
+            return Some(StreamError::Lost(RequestError::InvalidResponse { status, problem }));
+        }
+        unusable(problem)
     }
 
     /// Handles an error status. Returns an error unless the body is the JSON-RPC response.

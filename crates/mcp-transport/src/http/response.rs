@@ -32,7 +32,8 @@ const MAX_LINES: usize = 1024;
 /// result without one does not.
 pub(super) fn contains_response(frame: &[u8], id: RequestId) -> bool {
     match scan(frame) {
-        ScannedFrame::Response { id: ResponseId::Number(number), .. } => number == id,
+        ScannedFrame::Response { id: ResponseId::Number(number), .. }
+        | ScannedFrame::EmptyResponse(number) => number == id,
         ScannedFrame::Response { id: ResponseId::Absent, is_error, .. } => is_error,
         ScannedFrame::Batch(ranges) => ranges.into_iter().any(|range| {
             let item = &frame[range];

@@ -219,11 +219,14 @@ fn deliver(
 /// The ids of our requests that a frame responds to.
 fn answered_request_ids(frame: &[u8]) -> Vec<RequestId> {
     match scan(frame) {
-        ScannedFrame::Response { id: ResponseId::Number(id), .. } => vec![id],
+        ScannedFrame::Response { id: ResponseId::Number(id), .. } | ScannedFrame::EmptyResponse(id) => {
+            vec![id]
+        }
         // A batch inside a batch is not JSON-RPC.
         ScannedFrame::Batch(ranges) => {
             let ids = ranges.into_iter().filter_map(|range| match scan(&frame[range]) {
-                ScannedFrame::Response { id: ResponseId::Number(id), .. } => Some(id),
+                ScannedFrame::Response { id: ResponseId::Number(id), .. }
+                | ScannedFrame::EmptyResponse(id) => Some(id),
                 _ => None,
             });
             ids.collect()

@@ -51,8 +51,8 @@ pub fn force_time(grace: Duration) -> Duration {
 ///   line replaces line breaks in a body by blanks.
 /// - **Receiving:** each complete frame is passed to [`FrameSink::deliver`] in the order of its stream, with
 ///   that stream. Bytes that are not a frame are skipped; they end nothing. The sink counts them if they are
-///   delivered; a transport that recognizes them itself counts them with [`FrameSink::record_noise`]. Over lines, a
-///   frame is a line that begins with `{` or `[`; the rest of a line at the end of the stream is not a frame.
+///   delivered; a transport that recognizes them itself passes them to [`FrameSink::record_noise_text`]. Over lines,
+///   a frame is a line that begins with `{` or `[`; the rest of a line at the end of the stream is not a frame.
 /// - **Bounds:** a frame has at most [`Limits::message_bytes`](mcp_host_model::Limits); the transport
 ///   discards a larger one as it arrives, or ends the connection. The link has no limits: the dial gets those
 ///   of the session when it is made. The outbound queue is bounded by the engine. `deliver` returns the class
@@ -169,6 +169,11 @@ pub trait FrameSink: Send + Sync {
     fn fail_stream(&self, id: RequestId, error: StreamError);
     /// Counts received bytes that are not a frame.
     fn record_noise(&self, bytes: usize);
+    /// Counts received bytes that are not a frame, and keeps what they say about a server that does not respond. The
+    /// default is [`FrameSink::record_noise`].
+    fn record_noise_text(&self, text: &[u8]) {
+        self.record_noise(text.len());
+    }
     /// Ends all calls, because the transport will deliver nothing more. Closing the connection may take longer.
     fn end_calls(&self);
 }

@@ -111,7 +111,7 @@ impl<'a> SocketReader<'a> {
     fn record_noise(&mut self, bytes: &[u8]) {
         self.noise_bytes += bytes.len() as u64;
         self.rate_limiter.charge(1, bytes.len());
-        self.sink.record_noise(bytes.len());
+        self.sink.record_noise_text(bytes);
         let beginning = &bytes[..bytes.len().min(4096)];
         self.noise_sample
             .get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(beginning), 120));

@@ -20,6 +20,8 @@ mod http2;
 mod in_memory;
 mod input_required;
 mod known_era;
+#[cfg(feature = "stdio")]
+mod odd_output;
 #[cfg(feature = "testing")]
 mod own_transport;
 mod retry;

@@ -20,7 +20,7 @@ fn dial(endpoint: StdioEndpoint, limits: Limits) -> Arc<dyn Dial> {
     .unwrap()
 }
 
-async fn connect(endpoint: StdioEndpoint) -> Result<Session, ConnectError> {
+pub(crate) async fn connect(endpoint: StdioEndpoint) -> Result<Session, ConnectError> {
     let mut limits = Limits::default();
     limits.startup = Duration::from_secs(20);
     let mut options = SessionOptions::default();
@@ -28,7 +28,7 @@ async fn connect(endpoint: StdioEndpoint) -> Result<Session, ConnectError> {
     Session::connect(dial(endpoint, limits), options).await
 }
 
-async fn call(session: &Session, deadline: u64) -> Result<String, CallError> {
+pub(crate) async fn call(session: &Session, deadline: u64) -> Result<String, CallError> {
     let options = CallOptions::with_timeout(Duration::from_millis(deadline));
     session.call_tool("t", &RawJson::empty_object(), options).await.map(|reply| reply.value.text())
 }

@@ -259,7 +259,7 @@ fn describe_result(outcome: Result<String, CallError>) -> String {
         Ok(text) => text,
         Err(CallError::Closed(end)) => format!("closed: {}", describe_reason(&end)),
         Err(CallError::NotSent(end)) => format!("not sent: {}", describe_reason(&end)),
-        Err(CallError::TimedOut(_)) => "timed out".to_owned(),
+        Err(CallError::TimedOut(_) | CallError::TimedOutUnmatched { .. }) => "timed out".to_owned(),
         Err(CallError::Rpc(error)) if error.code == code::INVALID_REQUEST => "invalid request".to_owned(),
         Err(CallError::Rpc(error)) if error.code == code::INTERNAL_ERROR => "internal error".to_owned(),
         Err(CallError::ResponseTooLarge(_)) => "too large".to_owned(),

@@ -5,6 +5,8 @@
 //! before a payload is parsed, and the caller's task parses the payload once.
 
 mod call_future;
+mod incoming_message;
+mod unmatched;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,12 +14,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use mcp_host_model::{Method, MethodName, RawJson, RpcError, code};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, SemaphorePermit, TryAcquireError, mpsc};
 use tokio::time::Instant;
 
 use crate::error::Expiry;
 use crate::error::disconnect::{Disconnect, DisconnectReason};
 use crate::error::request_error::RequestError;
+use crate::error::unmatched_output::UnmatchedOutput;
 use crate::rpc::deadline::CallDeadlines;
 use crate::rpc::handlers::ServerEvent;
 use crate::rpc::outcome::RpcOutcome;
@@ -34,6 +38,7 @@ use crate::transport::{
 use call_future::{CallFuture, send_cancel};
 
 pub(crate) use call_future::CancelNotice;
+pub(crate) use incoming_message::{IncomingMessage, RequestOrigin, ServerRequestId};
 
 /// Maximum number of queued messages from the server. When the queue is full, notifications are dropped and requests
 /// are refused; calls are not affected.
@@ -51,40 +56,6 @@ const MAX_REQUEST_ID_BYTES: usize = 1024;
 /// Frames up to this size are copied before they are queued, so that a small frame does not keep a large read buffer
 /// alive.
 const MAX_COPIED_BYTES: usize = 64 << 10;
-
-/// A message from the server that is not a response.
-#[derive(Debug)]
-pub(crate) enum IncomingMessage {
-    /// A server request, to be answered under this id.
-    Request { id: ServerRequestId, method: MethodName, frame: Bytes, origin: RequestOrigin },
-    /// A notification.
-    Notification { epoch: Epoch, method: MethodName, frame: Bytes, owner: MessageOwner },
-    /// Progress or a protocol error, for the listener. Queued only if there is a listener.
-    Event(ServerEvent),
-}
-
-impl IncomingMessage {
-    /// The size that the message counts as in the queue.
-    pub(crate) fn bytes(&self) -> usize {
-        match self {
-            IncomingMessage::Request { frame, .. } | IncomingMessage::Notification { frame, .. } => {
-                frame.len()
-            }
-            IncomingMessage::Event(ServerEvent::ProtocolError(description)) => description.len(),
-            IncomingMessage::Event(ServerEvent::Progress { progress, .. }) => {
-                progress.message.as_ref().map_or(0, String::len)
-            }
-            IncomingMessage::Event(_) => 0,
-        }
-    }
-}
-
-/// The owner and the stream of a server request, determined when the request arrived.
-#[derive(Debug)]
-pub(crate) struct RequestOrigin {
-    pub(crate) owner: MessageOwner,
-    stream: StreamId,
-}
 
 /// Pauses the deadlines of the calls that a server request may belong to, until it is dropped.
 pub(crate) struct ServerRequestGuard {
@@ -110,15 +81,6 @@ impl Drop for ServerRequestGuard {
     }
 }
 
-/// The id of a server request. A server may use the same JSON id in several sessions of one connection.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct ServerRequestId {
-    /// The session of the request; the response is sent to the same session.
-    pub(crate) epoch: Epoch,
-    /// The id's JSON text, sent back unchanged.
-    pub(crate) text: String,
-}
-
 /// The JSON-RPC state of one connection.
 pub(crate) struct Engine {
     pending: PendingCalls,
@@ -138,6 +100,8 @@ pub(crate) struct Engine {
     noise_bytes: AtomicU64,
     /// The number of dropped messages from the server, and of dropped responses to it.
     dropped_messages: AtomicU64,
+    /// The last output that resembles MCP but belongs to no request, and when it arrived.
+    unmatched: Mutex<Option<(Instant, UnmatchedOutput)>>,
     /// The server's dialer, which redacts the secrets in messages from the server.
     dial: Option<Arc<dyn Dial>>,
 }
@@ -174,6 +138,7 @@ impl Engine {
             incoming_bytes: AtomicUsize::new(0),
             noise_bytes: AtomicU64::new(0),
             dropped_messages: AtomicU64::new(0),
+            unmatched: Mutex::default(),
             dial,
         };
         (Arc::new(engine), outbound_queue, incoming_queue)
@@ -258,6 +223,7 @@ impl Engine {
     pub(crate) fn close(&self, mut disconnect: Disconnect) -> Arc<Disconnect> {
         // The engine also counts frames that were not valid messages.
         disconnect.evidence.noise_bytes = self.noise_bytes();
+        disconnect.evidence.unmatched = self.unmatched.lock().take().map(|(_, output)| output);
         let disconnect = Arc::new(disconnect);
         self.pending.close(Arc::clone(&disconnect));
         self.deadline_notify.notify_one();
@@ -380,16 +346,23 @@ impl Engine {
                         self.complete(stream, id, outcome)
                     }
                     StreamId::Shared | StreamId::Notifications(_) => {
+                        self.record_error_without_id(&frame[payload_start..]);
                         self.report_unmatched("an error that belongs to no request")
                     }
                 }
             }
             // A server that has a result has read the request's id, so a result without an id belongs to no request.
             ScannedFrame::Response { id: ResponseId::Absent, is_error: false, .. } => {
+                self.record_unmatched(UnmatchedOutput::ResultWithoutId);
                 self.report_unmatched("a result without an id")
             }
-            ScannedFrame::Response { id: ResponseId::Foreign, .. } => {
+            ScannedFrame::Response { id: ResponseId::Foreign, id_text, .. } => {
+                self.record_unknown_id(id_text.map_or(&[], |range| &frame[range]));
                 self.report_unmatched("a response to an unknown request")
+            }
+            ScannedFrame::EmptyResponse(id) => {
+                let error = StreamError::Lost(RequestError::EmptyResponse);
+                self.complete(stream, id, RpcOutcome::StreamFailed(error))
             }
             ScannedFrame::Request { id, method, .. } => self.handle_request(stream, frame, id, method),
             ScannedFrame::Notification { method, params } if method == Method::Progress => {
@@ -424,7 +397,7 @@ impl Engine {
                     .unwrap_or(unsolicited)
             }
             ScannedFrame::Noise => {
-                self.record_noise(frame.len());
+                self.record_noise_text(&frame);
                 unsolicited
             }
         }
@@ -443,6 +416,10 @@ impl Engine {
         // Counted before the caller can send its next request.
         self.outbound.count_response();
         if !self.pending.complete(id, outcome) {
+            // A late response is no mistake of the server.
+            if !self.pending.was_issued(id) {
+                self.record_unmatched(UnmatchedOutput::UnknownId(id.to_string()));
+            }
             return MessageClass::Unsolicited(1);
         }
         if stream.is_foreign_to(id) {
@@ -489,6 +466,13 @@ impl FrameSink for Engine {
     fn record_noise(&self, bytes: usize) {
         self.noise_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         self.report_protocol_error(|| format!("{bytes} bytes that are not JSON-RPC"));
+    }
+
+    fn record_noise_text(&self, text: &[u8]) {
+        if let Some(output) = UnmatchedOutput::from_noise(text) {
+            self.record_unmatched(output);
+        }
+        self.record_noise(text.len());
     }
 
     fn end_calls(&self) {

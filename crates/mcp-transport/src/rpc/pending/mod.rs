@@ -229,6 +229,11 @@ impl PendingCalls {
         true
     }
 
+    /// Whether a call had this id, now or earlier.
+    pub(crate) fn was_issued(&self, id: RequestId) -> bool {
+        (1..=self.0.lock().serial).contains(&(id >> SLOT_BITS))
+    }
+
     /// Whether call `id` has no outcome yet.
     pub(crate) fn is_pending(&self, id: RequestId) -> bool {
         self.0.lock().get(id).is_some_and(|call| matches!(call.state, CallState::Waiting(_)))

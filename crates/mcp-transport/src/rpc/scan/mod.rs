@@ -24,6 +24,8 @@ pub enum ScannedFrame {
         /// The offset of the payload.
         payload_start: usize,
     },
+    /// A response with this id that has neither a result nor an error.
+    EmptyResponse(u64),
     /// A server request.
     Request {
         /// The id's JSON text, to be sent back unchanged.
@@ -40,7 +42,7 @@ pub enum ScannedFrame {
         /// The offset of the value of `params`.
         params: Option<usize>,
     },
-    /// A JSON-RPC batch (2025-03-26): the ranges of its messages.
+    /// A JSON-RPC batch (2025-03-26), or several messages in one frame: the ranges of its messages.
     Batch(Vec<Range<usize>>),
     /// Bytes that are none of these.
     Noise,
@@ -50,7 +52,7 @@ pub enum ScannedFrame {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "not part of the public API")]
 pub enum ResponseId {
-    /// A number that may be one of our ids; some servers send it back as a string.
+    /// A number that may be one of our ids; some servers send it back as a string or as a fraction (`7.0`).
     Number(u64),
     /// No id: it is `null` or missing.
     Absent,
@@ -64,17 +66,57 @@ const MAX_ID_DIGITS: usize = 19;
 /// The maximum number of messages in a batch.
 const MAX_BATCH_ITEMS: usize = 1024;
 
-/// Classifies a frame.
+/// The byte order mark that some servers write before a message.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Classifies a frame. A byte order mark before it is skipped.
 pub fn scan(frame: &[u8]) -> ScannedFrame {
     if let Some(response) = scan_common_response(frame) {
         return response;
     }
-    let mut cursor = FrameCursor { frame, position: 0 };
+    let position = if frame.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let mut cursor = FrameCursor { frame, position };
     cursor.skip_space();
     match cursor.peek() {
-        Some(b'{') => scan_object(&mut cursor),
+        Some(b'{') => {
+            let start = cursor.position;
+            let first = scan_object(&mut cursor);
+            // The payload of a response is not walked, so the end of a response is not known here.
+            match first {
+                ScannedFrame::Request { .. } | ScannedFrame::Notification { .. } => {
+                    scan_further_messages(&mut cursor, start).unwrap_or(first)
+                }
+                _ => first,
+            }
+        }
         Some(b'[') => scan_batch(&mut cursor),
         _ => ScannedFrame::Noise,
+    }
+}
+
+/// Finds an `error` that is not `null` among the members after the payload of a response, and returns its offset.
+/// `position` is the end of the payload.
+pub fn find_error_after(frame: &[u8], position: usize) -> Option<usize> {
+    let mut cursor = FrameCursor { frame, position };
+    loop {
+        cursor.skip_space();
+        match cursor.peek()? {
+            b',' => cursor.position += 1,
+            b'"' => {
+                let key = cursor.skip_string()?;
+                cursor.skip_space();
+                cursor.position += usize::from(cursor.peek() == Some(b':'));
+                cursor.skip_space();
+                if &frame[key] == b"\"error\"" && !cursor.is_null() {
+                    return cursor.peek().map(|_| cursor.position);
+                }
+                if !cursor.skip_value() {
+                    return None;
+                }
+            }
+            // Most responses end here.
+            _ => return None,
+        }
     }
 }
 
@@ -88,6 +130,10 @@ fn scan_common_response(frame: &[u8]) -> Option<ScannedFrame> {
     let rest = rest.strip_prefix(br#","result":"#)?;
     let ResponseId::Number(id) = parse_response_id(digits) else { return None };
     let space = rest.iter().take_while(|it| matches!(it, b' ' | b'\t' | b'\n' | b'\r')).count();
+    // A result of `null` may be followed by an error.
+    if rest.get(space) == Some(&b'n') {
+        return None;
+    }
     let payload_start = frame.len() - rest.len() + space;
     let id_text = Some(START.len()..START.len() + digits.len());
     Some(ScannedFrame::Response { id: ResponseId::Number(id), id_text, is_error: false, payload_start })
@@ -100,6 +146,8 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
     let mut method = None;
     let mut params = None;
     let mut payload_start = None;
+    let mut null_result = None;
+    let mut has_version = false;
     loop {
         cursor.skip_space();
         match cursor.peek() {
@@ -108,7 +156,10 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
                 continue;
             }
             Some(b'"') => {}
-            Some(b'}') => break,
+            Some(b'}') => {
+                cursor.position += 1;
+                break;
+            }
             _ => return ScannedFrame::Noise,
         }
         let Some(key) = cursor.skip_string() else { return ScannedFrame::Noise };
@@ -120,14 +171,17 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
         cursor.skip_space();
         let start = cursor.position;
         match &cursor.frame[key] {
+            // Some servers write `"result":null` next to an error.
+            b"\"result\"" if cursor.is_null() => null_result = null_result.or(Some(start)),
             b"\"result\"" if payload_start.is_none() && method.is_none() => {
-                payload_start = Some((start, false))
+                payload_start = Some((start, false));
             }
             // Some servers write `"error":null` next to a result.
             b"\"error\"" if payload_start.is_none() && method.is_none() && !cursor.is_null() => {
                 payload_start = Some((start, true));
             }
             b"\"params\"" if params.is_none() => params = Some(start),
+            b"\"jsonrpc\"" => has_version = true,
             b"\"id\"" if id.is_none() => {
                 if !cursor.skip_value() {
                     return ScannedFrame::Noise;
@@ -158,6 +212,7 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
             return ScannedFrame::Noise;
         }
     }
+    let payload_start = payload_start.or(null_result.map(|start| (start, false)));
     match (method, id, payload_start) {
         // An id of `null` counts as absent: the server expects no response.
         (Some(method), Some(id), _) if &cursor.frame[id.clone()] != b"null" => {
@@ -167,8 +222,39 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
         (None, None, Some((payload_start, is_error))) => {
             ScannedFrame::Response { id: ResponseId::Absent, id_text: None, is_error, payload_start }
         }
+        (None, Some(id), Some((payload_start, is_error))) => ScannedFrame::Response {
+            id: parse_response_id(&cursor.frame[id.clone()]),
+            id_text: Some(id),
+            is_error,
+            payload_start,
+        },
+        (None, Some(id), None) if has_version => match parse_response_id(&cursor.frame[id]) {
+            ResponseId::Number(id) => ScannedFrame::EmptyResponse(id),
+            ResponseId::Absent | ResponseId::Foreign => ScannedFrame::Noise,
+        },
         (None, _, None) => ScannedFrame::Noise,
-        (None, Some(_), Some(_)) => unreachable!("returned as soon as both were known"),
+    }
+}
+
+/// Finds the messages after the first one, which begins at `start` and ends at the cursor. `None` if there are none.
+fn scan_further_messages(cursor: &mut FrameCursor<'_>, start: usize) -> Option<ScannedFrame> {
+    let first = start..cursor.position;
+    cursor.skip_space();
+    cursor.peek()?;
+    let mut items = vec![first];
+    loop {
+        cursor.skip_space();
+        match cursor.peek() {
+            None if items.len() > 1 => return Some(ScannedFrame::Batch(items)),
+            Some(b'{') if items.len() < MAX_BATCH_ITEMS => {
+                let start = cursor.position;
+                if !cursor.skip_value() {
+                    return None;
+                }
+                items.push(start..cursor.position);
+            }
+            None | Some(_) => return None,
+        }
     }
 }
 
@@ -214,8 +300,17 @@ fn parse_response_id(text: &[u8]) -> ResponseId {
     });
     match number {
         Some(number) if !digits.is_empty() => ResponseId::Number(number),
-        Some(_) | None => ResponseId::Foreign,
+        Some(_) | None => parse_whole_number(digits).map_or(ResponseId::Foreign, ResponseId::Number),
     }
+}
+
+/// Parses a whole number that is written as a fraction or with an exponent: `7.0`, `7e0`.
+fn parse_whole_number(text: &[u8]) -> Option<u64> {
+    /// The first whole number that a fraction does not represent exactly.
+    const LIMIT: f64 = (1_u64 << 53) as f64;
+    let number: f64 = serde_json::from_slice(text).ok()?;
+    let is_whole = (0.0..LIMIT).contains(&number) && number.fract() == 0.0;
+    is_whole.then_some(number as u64)
 }
 
 /// A position in a frame.

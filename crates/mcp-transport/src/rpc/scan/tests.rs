@@ -11,6 +11,7 @@ fn describe(frame: &str) -> String {
             let kind = if is_error { "error" } else { "result" };
             format!("{kind} {id:?} {}", &frame[payload_start..payload_start + 1])
         }
+        ScannedFrame::EmptyResponse(id) => format!("empty {id}"),
         ScannedFrame::Request { id, method, params: _ } => format!("request {} {method}", text(id)),
         ScannedFrame::Notification { method, params } => {
             format!("notification {method} {}", params.map_or("-", |it| &frame[it..it + 1]))
@@ -75,10 +76,19 @@ fn kind_is_decided_before_the_id() {
 }
 
 #[test]
-fn only_unsigned_integers_are_our_ids() {
+fn ids_are_whole_numbers_in_any_form() {
+    // RPT-030
     check(r#"{"id":"4","result":{}}"#, "result Number(4) {");
+    check(r#"{"id":4.0,"result":{}}"#, "result Number(4) {");
+    check(r#"{"jsonrpc":"2.0","id":131072.0,"result":{}}"#, "result Number(131072) {");
+    check(r#"{"id":"4.00","result":{}}"#, "result Number(4) {");
+    check(r#"{"id":4e0,"result":{}}"#, "result Number(4) {");
+    check(r#"{"id":1.31072E5,"result":{}}"#, "result Number(131072) {");
+    check(r#"{"id":4.5,"result":{}}"#, "result Foreign {");
+    check(r#"{"id":1e300,"result":{}}"#, "result Foreign {");
     check(r#"{"id":"x4","result":{}}"#, "result Foreign {");
-    check(r#"{"id":4.0,"result":{}}"#, "result Foreign {");
+    check(r#"{"id":"NaN","result":{}}"#, "result Foreign {");
+    check(r#"{"id":true,"result":{}}"#, "result Foreign {");
     check(r#"{"id":-4,"result":{}}"#, "result Foreign {");
     check(r#"{"id":99999999999999999999,"result":{}}"#, "result Foreign {");
     check(r#"{"id":"","result":{}}"#, "result Foreign {");
@@ -92,6 +102,61 @@ fn brackets_in_strings_and_values_are_skipped() {
     check(r#"{"result":{"x":["}",{"y":"]"}]},"id":2}"#, "result Number(2) {");
     check(r#"{"result":true,"id":2}"#, "result Number(2) t");
     check(r#"[{"id":1,"result":{}},{"method":"n"}]"#, r#"batch {"id":1,"result":{}} {"method":"n"}"#);
+}
+
+// RPT-031
+#[test]
+fn error_beside_a_null_result_counts() {
+    check(r#"{"jsonrpc":"2.0","id":4,"result":null,"error":{"code":1}}"#, "error Number(4) {");
+    check(r#"{"jsonrpc":"2.0","result":null,"id":4,"error":{"code":1}}"#, "error Number(4) {");
+    check(r#"{"error":{"code":1},"result":null,"id":4}"#, "error Number(4) {");
+    check(r#"{"jsonrpc":"2.0","id":4,"result":null}"#, "result Number(4) n");
+    check(r#"{"jsonrpc":"2.0","id":4,"result":null,"error":null}"#, "result Number(4) n");
+    check(r#"{"result":null}"#, "result Absent n");
+}
+
+// RPT-031
+#[test]
+fn error_after_a_result_is_found() {
+    #[track_caller]
+    fn check(rest: &str, want: Option<&str>) {
+        let frame = format!("{{}}{rest}");
+        assert_eq!(find_error_after(frame.as_bytes(), 2).map(|start| &frame[start..]), want, "{rest}");
+    }
+    check("}", None);
+    check(r#","id":4}"#, None);
+    check(r#","error":null}"#, None);
+    check(r#" , "a":{"error":1}, "error" : {"code":1}}"#, Some(r#"{"code":1}}"#));
+    check(r#","error""#, None);
+    check("", None);
+}
+
+// RPT-031
+#[test]
+fn response_without_a_payload_is_empty() {
+    check(r#"{"jsonrpc":"2.0","id":4}"#, "empty 4");
+    check(r#"{"jsonrpc":"2.0","id":4,"error":null}"#, "empty 4");
+    check(r#"{"id":"4","jsonrpc":"2.0"}"#, "empty 4");
+    check(r#"{"jsonrpc":"2.0","id":null}"#, "noise");
+    check(r#"{"jsonrpc":"2.0","id":"x"}"#, "noise");
+}
+
+// RPT-033
+#[test]
+fn byte_order_mark_is_skipped() {
+    check("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}", "result Number(4) {");
+    check("\u{feff} {\"method\":\"n\"}", "notification n -");
+    check("\u{feff}[{\"method\":\"n\"}]", "batch {\"method\":\"n\"}");
+}
+
+// RPT-036
+#[test]
+fn messages_after_a_notification_are_found() {
+    let response = r#"{"id":4,"result":{}}"#;
+    check(&format!(r#"{{"method":"n"}}{response}"#), &format!(r#"batch {{"method":"n"}} {response}"#));
+    check(&format!("{{\"method\":\"n\"}}\n{response} "), &format!("batch {{\"method\":\"n\"}} {response}"));
+    check(r#"{"method":"n"} text"#, "notification n -");
+    check(r#"{"method":"n"}{"#, "notification n -");
 }
 
 #[test]
@@ -112,6 +177,12 @@ fn invalid_message_is_noise() {
     ] {
         check(text, "noise");
     }
+}
+
+/// The value of a whole number in any form.
+fn whole_number(number: &serde_json::Number) -> Option<u64> {
+    let fraction = || number.as_f64().filter(|it| *it >= 0.0 && it.fract() == 0.0).map(|it| it as u64);
+    number.as_u64().or_else(fraction)
 }
 
 fn any_value() -> impl Strategy<Value = Value> {
@@ -162,13 +233,16 @@ proptest! {
                 prop_assert_eq!(Some(&stream.next().unwrap().unwrap()), get(key));
                 let want = match get("id") {
                     None | Some(Value::Null) => ResponseId::Absent,
-                    Some(Value::Number(it)) => it.as_u64().map_or(ResponseId::Foreign, ResponseId::Number),
+                    Some(Value::Number(it)) => whole_number(it).map_or(ResponseId::Foreign, ResponseId::Number),
                     Some(Value::String(it)) if !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()) => {
                         it.parse().map_or(ResponseId::Foreign, ResponseId::Number)
                     }
                     Some(_) => ResponseId::Foreign,
                 };
                 prop_assert_eq!(id, want);
+                if key == "result" && get("result") == Some(&Value::Null) {
+                    return Ok(());
+                }
                 // An object with a method is no response, unless id and payload come before the method.
                 let is_after = |it| Some(it) > at(key) && Some(it) > at("id") && at("id").is_some();
                 prop_assert!(at("method").is_none_or(is_after));
@@ -178,6 +252,9 @@ proptest! {
             }
             ScannedFrame::Notification { .. } => {
                 prop_assert!(get("method").is_some() && get("id").is_none_or(Value::is_null));
+            }
+            ScannedFrame::EmptyResponse(_) => {
+                prop_assert!(get("jsonrpc").is_some() && get("method").is_none() && get("result").is_none());
             }
             ScannedFrame::Noise => {
                 let no_error = get("error").is_none_or(Value::is_null);

@@ -52,7 +52,11 @@ pub(crate) fn timeout_error(
     disconnect: Arc<Disconnect>,
 ) -> ConnectError {
     let evidence = &disconnect.evidence;
-    if has_responded || !evidence.stderr.is_empty() || evidence.noise_bytes > 0 {
+    if has_responded
+        || !evidence.stderr.is_empty()
+        || evidence.noise_bytes > 0
+        || evidence.unmatched.is_some()
+    {
         ConnectError::TimedOut { after: limit, disconnect }
     } else {
         ConnectError::Silent { after: limit, disconnect }

@@ -122,6 +122,6 @@ impl Session {
             options: &options,
             started_at,
         };
-        self.request(&request).await?.into_response()
+        self.request(&request).await?.into_response(self.dial.as_ref())
     }
 }

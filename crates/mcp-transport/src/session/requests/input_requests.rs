@@ -68,7 +68,7 @@ impl Session {
         &self,
         request: &OutboundRequest<'_>,
     ) -> Result<ParsedResponse<T>, CallError> {
-        let response = T::read(self.request(request).await?);
+        let response = T::read(self.request(request).await?, self.dial.as_ref());
         if request.options.context.input == InputHandling::ReturnToCaller
             || response.info.kind != ResultKind::InputRequired
         {
@@ -93,7 +93,7 @@ impl Session {
                 let extra_params =
                     parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(",");
                 let request = OutboundRequest { extra_params: &extra_params, ..request.clone() };
-                response = T::read(self.request(&request).await?);
+                response = T::read(self.request(&request).await?, self.dial.as_ref());
                 if response.info.kind != ResultKind::InputRequired {
                     return Ok(response);
                 }

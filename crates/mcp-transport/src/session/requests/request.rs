@@ -262,7 +262,12 @@ impl Session {
                     let response = RawResponse { frame, payload_start, era, request_id };
                     return if is_error { Err(self.read_rpc_error(&response)) } else { Ok(response) };
                 }
-                RpcOutcome::Expired(expiry) => return Err(CallError::TimedOut(expiry)),
+                RpcOutcome::Expired(expiry) => {
+                    return Err(match self.connection.engine.unmatched_since(request.started_at) {
+                        Some(output) => CallError::TimedOutUnmatched { expiry, output },
+                        None => CallError::TimedOut(expiry),
+                    });
+                }
                 RpcOutcome::Closed(ended) if id.is_none() && !retried => {
                     return Err(CallError::NotSent(ended));
                 }
@@ -317,7 +322,7 @@ impl Session {
         if matches!(method, Method::GetPrompt | Method::ReadResource) {
             self.request_with_input(&request).await?.into_response()
         } else {
-            self.request(&request).await?.into_response()
+            self.request(&request).await?.into_response(self.dial.as_ref())
         }
     }
 

@@ -1,12 +1,14 @@
 //! Responses to requests.
 
 use bytes::Bytes;
-use mcp_host_model::{Era, RawJson, ResultInfo, ToolResult, read_result};
+use mcp_host_model::{Era, ParsedToolResult, RawJson, ResultInfo, ToolResult, read_result};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::CallError;
-use crate::transport::RequestId;
+use crate::rpc::scan::find_error_after;
+use crate::session::server_error::{read_error, redact_error};
+use crate::transport::{Dial, RequestId};
 
 /// A response with the id of its request, and the kind of its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,14 +58,17 @@ pub(crate) struct ParsedResponse<T> {
 
 /// A type that results are parsed into.
 pub(crate) trait ResultForm: Sized {
-    /// Parses the result of a response and finds its kind, in one pass.
-    fn read(response: RawResponse) -> ParsedResponse<Self>;
+    /// Parses the result of a response and finds its kind, in one pass. `dial` redacts an error beside the result.
+    fn read(response: RawResponse, dial: &dyn Dial) -> ParsedResponse<Self>;
 }
 
 impl ResultForm for RawJson {
-    fn read(raw: RawResponse) -> ParsedResponse<RawJson> {
+    fn read(raw: RawResponse, dial: &dyn Dial) -> ParsedResponse<RawJson> {
         let (info, value) = match read_result(raw.frame.slice(raw.payload_start..), raw.era) {
-            Ok((result, info)) => (info, Ok(result)),
+            Ok((result, info)) => match raw.error_after(result.as_bytes().len(), dial) {
+                None => (info, Ok(result)),
+                Some(error) => (ResultInfo::default(), Err(error)),
+            },
             Err(error) => (ResultInfo::default(), Err(raw.parse_error(&error))),
         };
         ParsedResponse { raw, info, value }
@@ -71,13 +76,19 @@ impl ResultForm for RawJson {
 }
 
 impl ResultForm for ToolResult {
-    fn read(raw: RawResponse) -> ParsedResponse<ToolResult> {
+    fn read(raw: RawResponse, dial: &dyn Dial) -> ParsedResponse<ToolResult> {
         let text = str::from_utf8(raw.payload());
         // Fast path for a result of known content blocks.
-        if let Some((result, info)) = text.ok().and_then(ToolResult::parse_known_blocks) {
-            return ParsedResponse { raw, info, value: Ok(result) };
+        if let Some(ParsedToolResult { result, info, length, .. }) =
+            text.ok().and_then(ToolResult::parse_known_blocks)
+        {
+            let value = raw.error_after(length, dial).map_or(Ok(result), Err);
+            return ParsedResponse { raw, info, value };
         }
-        let (value, ParsedResponse { raw, info, .. }) = (raw.read(), <RawJson as ResultForm>::read(raw));
+        let value = raw.read();
+        let ParsedResponse { raw, info, value: whole } = <RawJson as ResultForm>::read(raw, dial);
+        // An error beside the result counts.
+        let value = whole.and(value);
         ParsedResponse { raw, info, value }
     }
 }
@@ -102,8 +113,14 @@ impl RawResponse {
     }
 
     /// The response for the caller, with the result byte for byte.
-    pub(super) fn into_response(self) -> Result<CallResponse<RawJson>, CallError> {
-        <RawJson as ResultForm>::read(self).into_response()
+    pub(super) fn into_response(self, dial: &dyn Dial) -> Result<CallResponse<RawJson>, CallError> {
+        <RawJson as ResultForm>::read(self, dial).into_response()
+    }
+
+    /// The error beside a result of `length` bytes, if there is one. A server that sends both has failed.
+    fn error_after(&self, length: usize, dial: &dyn Dial) -> Option<CallError> {
+        let start = find_error_after(&self.frame, self.payload_start + length)?;
+        Some(CallError::Rpc(redact_error(read_error(&self.frame[start..]), dial)))
     }
 
     /// Parses the payload.

@@ -136,7 +136,7 @@ impl Session {
             Era::Legacy => self.legacy_task_result(task, &options, deadline).await?,
             Era::Modern => self.modern_task_result(task, &options, deadline).await?,
         };
-        response.into_response()
+        response.into_response(self.dial.as_ref())
     }
 
     /// Waits for the result of a task, like [`Session::task_result_raw`].
@@ -157,7 +157,10 @@ impl Session {
     ) -> Result<CallResponse<RawJson>, CallError> {
         let mut guard = CancelTaskGuard { session: self, id: &task.id, is_disarmed: false };
         let result = self.task_result_raw(task, options).await;
-        guard.is_disarmed = !matches!(result, Err(CallError::TimedOut(_) | CallError::InputRequired(_)));
+        guard.is_disarmed = !matches!(
+            result,
+            Err(CallError::TimedOut(_) | CallError::TimedOutUnmatched { .. } | CallError::InputRequired(_))
+        );
         result
     }
 

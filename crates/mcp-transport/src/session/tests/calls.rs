@@ -140,7 +140,7 @@ fn error_text(error: &CallError) -> String {
     match error {
         CallError::Closed(_) => "closed".to_owned(),
         CallError::NotSent(_) => "not sent".to_owned(),
-        CallError::TimedOut(expiry) => expiry_text(*expiry),
+        CallError::TimedOut(expiry) | CallError::TimedOutUnmatched { expiry, .. } => expiry_text(*expiry),
         CallError::Rpc(error) => error.message.clone(),
         CallError::InvalidResponse(_) | CallError::NotUtf8 { .. } => "unreadable".to_owned(),
         CallError::OutcomeUnknown(_) => "outcome unknown".to_owned(),

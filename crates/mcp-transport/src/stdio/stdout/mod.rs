@@ -226,7 +226,7 @@ impl<S: StdoutSource> StdoutReader<S> {
     fn record_noise(&mut self, bytes: &[u8]) {
         self.noise_bytes += bytes.len() as u64;
         self.rate_limiter.charge(1, bytes.len());
-        self.inbound.record_noise(bytes.len());
+        self.inbound.record_noise_text(bytes);
         self.noise_sample.get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(bytes), 120));
     }
 }

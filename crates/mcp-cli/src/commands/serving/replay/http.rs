@@ -117,7 +117,7 @@ async fn post_message(State(state): State<Arc<ReplayState>>, headers: HeaderMap,
             (Some(String::from_utf8_lossy(&body[id]).into_owned()), Some(method))
         }
         ScannedFrame::Notification { method, .. } => (None, Some(method)),
-        ScannedFrame::Response { .. } => (None, None),
+        ScannedFrame::Response { .. } | ScannedFrame::EmptyResponse(_) => (None, None),
         ScannedFrame::Batch(_) | ScannedFrame::Noise => {
             return (StatusCode::BAD_REQUEST, "not a JSON-RPC message").into_response();
         }
