@@ -99,7 +99,7 @@ impl CallRouter {
         FinishedCall { target, duration: guard.elapsed(), outcome }
     }
 
-    /// Finds the tool and its instance, validates the arguments, sends the call and checks the result. Sets `target`
+    /// Finds the tool, validates the arguments, finds the instance, sends the call and checks the result. Sets `target`
     /// when the tool is found, also if the call then fails.
     async fn run_in_scope<T: ResultFormat>(
         &self,
@@ -119,13 +119,14 @@ impl CallRouter {
                 None => return Err(being_replaced_error(&label())),
             };
             guard.set_tool(&server, &tool.tool.name);
-            *target = Some(CallTarget { server, tool: Arc::clone(&tool.tool), result_bytes });
+            let target = target.insert(CallTarget { server, tool: Arc::clone(&tool.tool), result_bytes });
+            // Before the instance is looked up, because that may start a server.
+            self.schema_check(target).check_arguments(call)?;
             Ok((route, ()))
         });
         let request_target = request_target.await?;
         let target = target.as_ref().expect("the lookup of a begun request set it");
         let schema_check = self.schema_check(target);
-        schema_check.check_arguments(call)?;
         let InstanceRequest { guard: request_guard, server, item: () } = match request_target {
             RequestTarget::Instance(request) => request,
             RequestTarget::Host(()) => {

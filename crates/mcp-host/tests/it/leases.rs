@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{CallResult, RawJson, ServerId, Sharing};
+use mcp_host_model::{CallResult, ErrorKind, RawJson, ServerId, Sharing};
 use mcp_host_runtime::{AdminTools, Dialog, DialogId, HostOptions, LeasePolicy, Supervision, ToolCall};
 use mcp_testkit::servers::configured_server;
 
@@ -76,6 +76,15 @@ async fn dm_074_dm_075_dm_080_each_dialog_leases_its_own_instance() {
     assert!(slow.success);
     fixture.host.shutdown().await;
     assert_eq!((peer.open(), fixture.host.leases().len()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn hd_sc4_invalid_arguments_start_no_server() {
+    let fixture = fixture(&[("a", ScriptedServer::new(&["t"]))], HostOptions::default()).await;
+    let dialog = fixture.host.dialog(DialogId::new("1"));
+    assert_eq!(call(&dialog, "a__t", "[1]").await.error.unwrap().kind, ErrorKind::Validation);
+    // The instance that listed the tools.
+    assert_eq!(fixture.peer("a").count("connect"), 1);
 }
 
 #[tokio::test(start_paused = true)]

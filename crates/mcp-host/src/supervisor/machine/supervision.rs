@@ -56,7 +56,7 @@ pub struct ProbePolicy {
 }
 
 impl Default for ProbePolicy {
-    /// Returns every 60 s with a timeout of 10 s.
+    /// A probe every 60 s, with a timeout of 10 s.
     fn default() -> ProbePolicy {
         ProbePolicy { interval: Some(Duration::from_secs(60)), timeout: Duration::from_secs(10) }
     }
