@@ -27,7 +27,7 @@ pub struct ValidatedRequest {
     pub servers: Vec<SessionServer>,
     /// The warnings, in the order of the entries.
     pub warnings: Vec<RequestWarning>,
-    /// The relation of the servers to the session.
+    /// Whether the session starts with these servers, or they replace those of earlier requests.
     pub server_set_effect: ServerSetEffect,
     /// The session's folder, an absolute path.
     pub cwd: String,
@@ -196,7 +196,8 @@ pub fn validate(
     })
 }
 
-/// Adds mcp-config's diagnostics to the errors or the warnings.
+/// Adds mcp-config's diagnostics to the errors or the warnings, except those about a transport, which
+/// [`unsupported_transports`] decides.
 fn add_config_diagnostics(
     reading: &Reading,
     agent: &AgentProfile<'_>,

@@ -22,12 +22,12 @@ pub struct RegisteredClient {
     pub id: String,
     /// The client secret, if any.
     pub secret: Option<Secret>,
-    /// The redirect URI of the registration, if we registered it.
+    /// The redirect URI that we registered. `None` for a client that we did not register; its logins may use any.
     pub redirect_uri: Option<Url>,
 }
 
 impl RegisteredClient {
-    /// A public client, without a secret, with any loopback address as its redirect URI.
+    /// A public client, without a secret, that we did not register.
     pub fn new(id: impl Into<String>) -> RegisteredClient {
         RegisteredClient { id: id.into(), secret: None, redirect_uri: None }
     }

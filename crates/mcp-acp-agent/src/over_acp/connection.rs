@@ -31,7 +31,8 @@ pub(super) struct OverAcpConnection {
 }
 
 impl OverAcp {
-    /// Wraps an agent's connection, of either version (`connection.into_raw()`). Fails if it is closed.
+    /// Wraps an agent's connection to its client, of ACP version 1 or 2: pass the result of `connection.into_raw()`. Fails
+    /// if it is closed.
     pub fn new(connection: ConnectionTo<Client>) -> Result<OverAcp, Error> {
         let routes = Arc::new(RequestRoutes::default());
         let handler = connection.add_dynamic_handler(NotificationHandler(Arc::clone(&routes)))?;
@@ -48,7 +49,9 @@ pub(super) struct RequestRoutes {
 /// The destination of the notifications of one request.
 pub(super) struct RequestRoute {
     pub(super) server_id: String,
+    /// The engine that sent the request.
     pub(super) inbox: Weak<dyn FrameSink>,
+    /// The engine's id of the request. The ACP messages carry [`ActiveRoute::request_id`] instead.
     pub(super) id: RequestId,
     pub(super) epoch: Epoch,
 }

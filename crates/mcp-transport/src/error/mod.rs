@@ -53,7 +53,7 @@ pub enum ConnectError {
         /// How the connection ended, with the evidence.
         disconnect: Arc<Disconnect>,
     },
-    /// The server answered the handshake with an error.
+    /// The server answered the handshake with a JSON-RPC error.
     #[error("the server refused the handshake: {error}{}", .disconnect.evidence)]
     Rejected {
         /// The server's error.
@@ -61,7 +61,8 @@ pub enum ConnectError {
         /// How the connection ended, with the evidence.
         disconnect: Arc<Disconnect>,
     },
-    /// The response to the handshake was not received, or was an error.
+    /// A request of the handshake failed in the transport: there was no connection, the response was lost, or the server
+    /// refused the request, for example by an HTTP status.
     #[error("{0}")]
     Refused(RequestError),
     /// The server supports no version that this client supports.
@@ -94,7 +95,7 @@ impl ConnectError {
         }
     }
 
-    /// The beginning of the message that only says what failed. A narrow column omits it.
+    /// The beginning of the message that says what failed, but not why; empty if there is none. A narrow column omits it.
     pub fn message_opening(&self) -> &'static str {
         if let ConnectError::Disconnected(_) = self { NOT_STARTED } else { "" }
     }
@@ -197,13 +198,13 @@ impl CallError {
     /// The beginning of the message about a connection that ended.
     pub const UNAVAILABLE: &str = UNAVAILABLE;
 
-    /// The beginning of the message that only says what failed. A narrow column omits it.
+    /// The beginning of the message that says what failed, but not why; empty if there is none. A narrow column omits it.
     pub fn message_opening(&self) -> &'static str {
         if let CallError::Closed(_) | CallError::NotSent(_) = self { CallError::UNAVAILABLE } else { "" }
     }
 
-    /// Whether the server may be down: it could not be connected to, it closed the connection without a response, or it
-    /// lost the session and reopening failed.
+    /// Whether the server may be down although the session has not ended: it could not be connected to, it closed the
+    /// connection of one request without a response, or it lost the session and reopening failed.
     pub fn suggests_outage(&self) -> bool {
         match self {
             CallError::Unreachable(_) | CallError::Reopen(_) => true,

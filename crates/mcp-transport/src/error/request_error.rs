@@ -1,4 +1,4 @@
-//! The failure of one request, on a transport where each request has its own response.
+//! The failure of one request, or of opening the connection for it.
 
 use std::fmt;
 
@@ -135,7 +135,7 @@ pub enum ResponseSign {
     WantsSession,
 }
 
-/// Why a redirect is not followed. A target is shown without its query, and one of another origin without its path.
+/// Why a redirect is not followed. A target is shown without its query, and one on another host without its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RedirectProblem {
@@ -155,7 +155,7 @@ impl RequestError {
         RequestError::Other(message.into())
     }
 
-    /// The HTTP status, if there was a response.
+    /// The HTTP status, if there was a response. [`RequestError::NotAuthorized`] counts as 401.
     pub fn status(&self) -> Option<u16> {
         match self {
             RequestError::Response(response) | RequestError::NotEventStream(response) => {

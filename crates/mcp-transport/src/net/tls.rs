@@ -1,4 +1,4 @@
-//! TLS for all transports: rustls, with the certificate authorities of the system and those of the configuration.
+//! TLS for all transports: rustls, with the certificate authorities of the system and those of the options.
 //!
 //! The system's authorities are read for each connection, so that changes take effect. If `SSL_CERT_FILE` or
 //! `SSL_CERT_DIR` is set, the authorities are read from there.

@@ -151,9 +151,9 @@ async fn drive(
         tokio::select! {
             biased;
             _ = &mut shutdown_requested => return DisconnectReason::Stopped,
-            Some(PostResult { head, session_lost }) = posts.next(), if !posts.is_empty() => {
+            Some(PostResult { head, session_loss }) = posts.next(), if !posts.is_empty() => {
                 send_queue.finish(&head);
-                if let Some(reason) = session_lost {
+                if let Some(reason) = session_loss {
                     return DisconnectReason::Broken(format!("it no longer knows the session: {reason}"));
                 }
             }

@@ -16,15 +16,15 @@ use crate::transport::{MessageHead, OutboundMessage, RequestId, StreamError, Str
 /// A finished POST.
 pub(super) struct PostResult {
     pub(super) head: MessageHead,
-    /// The server's message that it does not know the session.
-    pub(super) session_lost: Option<String>,
+    /// The text of the error, if it means that the server does not know the session (HTTP 404).
+    pub(super) session_loss: Option<String>,
 }
 
 /// Why a message was not accepted.
 struct PostError {
     error: StreamError,
-    /// The server's message that it does not know the session.
-    session_lost: Option<String>,
+    /// The text of the error, if it means that the server does not know the session (HTTP 404).
+    session_loss: Option<String>,
 }
 
 /// Posts a message and reports a failed request to the engine. `abort` resolves when the HTTP response to a request is
@@ -39,8 +39,8 @@ pub(super) async fn post_message(
         (Some(id), Some(abort)) => send_request(connection, id, &message, abort).await,
         (Some(_), None) | (None, _) => send_notification(connection, &message).await,
     };
-    let Some(PostError { error, session_lost }) = failure else {
-        return PostResult { head, session_lost: None };
+    let Some(PostError { error, session_loss }) = failure else {
+        return PostResult { head, session_loss: None };
     };
     match (head.id, error) {
         (Some(id), error) => connection.inbound.fail_stream(id, error),
@@ -49,7 +49,7 @@ pub(super) async fn post_message(
         }
         (None, StreamError::NotExecuted(_) | StreamError::TooLarge(_)) => {}
     }
-    PostResult { head, session_lost }
+    PostResult { head, session_loss }
 }
 
 /// Posts a request. Returns an error if it was not accepted.
@@ -95,7 +95,7 @@ async fn send_post(
     let request = RequestParts { method: &http::Method::POST, headers: &headers, body: Some(&message.body) };
     let mut response = match connection.client.send(&connection.message_target, request).await {
         Ok(response) => response,
-        Err(failed) => return Some(PostError { error: failed.into(), session_lost: None }),
+        Err(failed) => return Some(PostError { error: failed.into(), session_loss: None }),
     };
     if response.status.is_success() {
         // The JSON-RPC response arrives on the stream. The body is read to its end, so that the connection
@@ -116,7 +116,7 @@ async fn send_post(
     let redactor = &connection.endpoint.redactor;
     let error: RequestError =
         error_body::error_response(status, &response.headers, error_body, redactor).into();
-    let session_lost = (status == 404).then(|| error.to_string());
+    let session_loss = (status == 404).then(|| error.to_string());
     let error = if status >= 500 { StreamError::Lost(error) } else { StreamError::Refused(error) };
-    Some(PostError { error, session_lost })
+    Some(PostError { error, session_loss })
 }

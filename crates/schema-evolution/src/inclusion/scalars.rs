@@ -1,4 +1,4 @@
-//! TypeSet, values, bounds, patterns and formats.
+//! Compares the keywords that contain no schemas: types, values, bounds, patterns, formats, multiples and unique items.
 
 use serde_json::Value;
 
@@ -11,7 +11,8 @@ use crate::keyword::{self, MEASURES, Measure};
 use crate::samples::sample_of_type;
 
 impl<'a> Prover<'a> {
-    /// Compares types, values, bounds, patterns and formats.
+    /// Compares these keywords. Returns an obstacle for each keyword of the right side that may refuse a value of the left
+    /// side.
     pub(super) fn compare_scalars(&mut self, pair: &Pair<'a>) -> Vec<Obstacle<'a>> {
         let Pair { left, right, .. } = pair;
         let Some(keywords) = right.keywords() else { return Vec::new() };
@@ -94,7 +95,8 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// The nearest size that a bound refuses.
+/// The length or count next to a bound that the bound refuses; `None` for a bound of numbers, and for a lower bound of
+/// 0. A limit above a million counts as a million.
 fn size_beyond(measure: Measure, bound: keyword::Bound) -> Option<usize> {
     let limit = bound.limit.clamp(0.0, 1e6) as usize;
     let is_size = measure.types != keyword::NUMBER;
@@ -109,7 +111,9 @@ fn small_type_values(left: &Conjunction<'_>) -> Option<Vec<&'static Value>> {
     is_small.then(|| ALL.iter().filter(|it| keyword::type_of(it) & left.types != 0).collect())
 }
 
-/// Samples beyond a bound of the right side; `None` if the left side is within it.
+/// Values of the left side that a bound of the right side may refuse; `None` if the left side is within the bound.
+/// `finite` has all values of the left side, if it lists them. Empty for a length or count without listed values: see
+/// [`size_beyond`].
 fn samples_beyond_bound(
     measure: Measure,
     left: &Conjunction<'_>,
@@ -159,7 +163,7 @@ pub(crate) fn number_value(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 { whole.into() } else { value.into() }
 }
 
-/// Whether every number of the left side is a multiple of `step`.
+/// Whether every number of the left side is known to be a multiple of `step`.
 fn is_multiple(left: &Conjunction<'_>, step: f64) -> bool {
     let steps = left.nodes.iter().filter_map(|it| it.get("multipleOf")?.as_f64());
     let whole = |ratio: f64| ratio.fract() == 0.0 && step.fract() == 0.0;

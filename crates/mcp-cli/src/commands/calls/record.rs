@@ -45,6 +45,7 @@ struct RecordJson<'a> {
     out: String,
     servers: Vec<RecordedServerJson<'a>>,
     calls: &'a [CallResult],
+    /// The number of messages that did not fit into the recording.
     #[serde(rename = "left_out")]
     omitted: usize,
 }
@@ -126,7 +127,8 @@ async fn prepare(
     Ok((calls, select_server(config.loaded.desired, args.server.as_deref())?))
 }
 
-/// The calls of the command line, then those of the file. Blocks if there is a file.
+/// The calls of the command line, then those of the file. `calls` alternates tools and arguments. Blocks if there is a
+/// file.
 fn read_planned_calls(calls: &[String], file: Option<&Path>) -> Result<Vec<PlannedCall>, String> {
     let parse_call = |tool: &str, words: &[String]| match call_arguments::parse(words) {
         Ok(arguments) => Ok(PlannedCall { tool: tool.to_owned(), arguments }),

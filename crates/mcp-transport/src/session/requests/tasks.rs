@@ -177,7 +177,7 @@ impl Session {
         response: &ParsedResponse<T>,
         options: &CallOptions,
     ) -> Result<Option<Task>, CallError> {
-        let may_be_task = options.task.is_some() || self.era() == Era::Modern;
+        let may_be_task = options.task.is_some() || response.raw.era == Era::Modern;
         if !may_be_task || response.info.kind != ResultKind::Task {
             return Ok(None);
         }
