@@ -172,6 +172,14 @@ pub(crate) struct CallArgs {
     /// type of each value; name:=JSON passes JSON as it is
     #[arg(value_name = "ARGS")]
     pub(crate) arguments: Vec<String>,
+    /// Start only this server. Without it, only those that can have the tool by its name are started, and the others if
+    /// they do not have it
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) server: Option<String>,
+    /// Wait at most this many seconds for the start of a server, and as many for the result [default: the limits of the
+    /// configuration]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) timeout: Option<u64>,
     /// Save images, audio and other binary content of the result in this folder; existing files are not overwritten
     #[arg(long, value_name = "FOLDER")]
     pub(crate) save: Option<PathBuf>,

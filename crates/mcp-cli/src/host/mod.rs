@@ -5,6 +5,7 @@
 
 pub(crate) mod known_tools;
 pub(crate) mod startup;
+pub(crate) mod tool_owners;
 
 use std::env;
 use std::ffi::OsString;

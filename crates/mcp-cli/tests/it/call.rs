@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{DEMO, Workspace};
+use crate::support::{DEMO, PROGRAM, Workspace};
 
 #[track_caller]
 fn check(tool: &str, arguments: &str, want: (i32, &str, &str)) {
@@ -141,6 +141,41 @@ fn unreachable_server_differs_from_failed_call() {
         run.err.contains("\n✗ broken  failed  MCPConnectionError: ") && run.err.contains("was not found"),
         "{run:?}"
     );
+}
+
+/// The names of the servers that were started, each by a script that leaves a file.
+#[track_caller]
+fn check_started(words: &[&str], want: (i32, &str)) {
+    let workspace = Workspace::empty();
+    workspace.write(
+        "mcp.json",
+        r#"{"mcpServers":{
+            "hung": {"command": "started", "args": ["hung", "sleep", "600"]},
+            "demo": {"command": "started", "args": ["demo", "mcp-host", "demo-server"]},
+            "second": {"command": "started", "args": ["second", "mcp-host", "demo-server"]}}}"#,
+    );
+    std::os::unix::fs::symlink(PROGRAM, workspace.path().join("mcp-host")).unwrap();
+    workspace
+        .script("started", "name=$1; shift; touch \"$HOME/started-$name\"; PATH=\"$HOME:$PATH\" exec \"$@\"");
+    let run = workspace.run(words);
+    let started = ["demo", "hung", "second"].into_iter();
+    let started: Vec<&str> =
+        started.filter(|name| workspace.path().join(format!("started-{name}")).exists()).collect();
+    assert_eq!((run.code, started.join(" ").as_str()), (Some(want.0), want.1), "{run:?}");
+}
+
+// RPT-170: only the servers that can have the tool are started; RPT-171: `--server` and `--timeout`.
+#[test]
+fn only_the_servers_that_can_have_the_tool_are_started() {
+    check_started(&["call", ".", "demo__echo", "text=x"], (0, "demo"));
+    check_started(&["tools", ".", "--schema", "second__echo"], (0, "second"));
+    // A similar name is a misspelling, which needs no other server.
+    check_started(&["call", ".", "demo__eccho"], (1, "demo"));
+    check_started(&["call", ".", "echo", "text=x", "--server", "second"], (0, "second"));
+    check_started(&["call", ".", "hung__x", "--timeout", "1"], (3, "hung"));
+    check_started(&["call", ".", "demo__sleep", "ms=60000", "--timeout", "1"], (1, "demo"));
+    check_started(&["call", ".", "demo__zzzzzzzzzzzz", "--timeout", "1"], (3, "demo hung second"));
+    check_started(&["call", ".", "x", "--server", "nobody"], (2, ""));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The desired servers of a host.
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_registry::{DesiredServer, ExposureSettings, Problem, ReloadPlan, RuntimeSettings};
+use mcp_host_registry::{
+    CompiledRules, DesiredServer, ExposureSettings, Problem, ReloadPlan, RuntimeSettings,
+};
 use tokio::sync::oneshot;
 
 use crate::config::approval::Approval;
@@ -30,6 +32,25 @@ impl DesiredServers {
     pub fn with_failed(mut self, failed: impl IntoIterator<Item = FailedServer>) -> DesiredServers {
         self.failed.extend(failed);
         self
+    }
+
+    /// Returns the servers that can have a tool of this name, by their rules alone: those that can expose the name. If
+    /// there is none, those whose filter allows it as their own name; else all servers, with the invalid entries.
+    #[must_use]
+    pub fn possible_owners(&self, tool: &str) -> DesiredServers {
+        let filtered = |accepts: &dyn Fn(&CompiledRules<'_>) -> bool| {
+            let servers = self
+                .servers
+                .iter()
+                .filter(|server| accepts(&CompiledRules::new(&server.spec.id, &server.spec.exposure.tools)));
+            Some(servers.cloned().collect()).filter(|servers: &Vec<ResolvedServer>| !servers.is_empty())
+        };
+        let owners =
+            filtered(&|rules| rules.can_expose(tool)).or_else(|| filtered(&|rules| rules.allows(tool)));
+        match owners {
+            Some(owners) if owners.len() < self.servers.len() => DesiredServers::new(owners),
+            Some(_) | None => self.clone(),
+        }
     }
 }
 

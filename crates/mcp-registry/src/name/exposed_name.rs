@@ -9,6 +9,9 @@ use derive_more::{Debug, Display};
 use mcp_host_model::{NameClass, NameLimit};
 use serde::{Serialize, Serializer};
 
+/// The length of the end of a shortened name: `-` and eight hexadecimal digits.
+pub(crate) const HASH_SUFFIX_BYTES: usize = 1 + 8;
+
 /// The exposed name of a tool or prompt.
 ///
 /// Invariant: not empty, and made by its server's rules: bytes of `[A-Za-z0-9_-]` within the rules' limit, unless the

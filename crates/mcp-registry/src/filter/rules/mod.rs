@@ -1,6 +1,7 @@
 //! Decides by a server's rules whether a name is exposed, and under which name.
 
 mod explain;
+mod possible_name;
 
 use std::borrow::Cow;
 use std::cell::LazyCell;

@@ -6,9 +6,10 @@ mod save;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp_host_config::Colour;
-use mcp_host_model::{CallFailure, CallResult, ErrorKind};
+use mcp_host_model::{CallFailure, CallResult, ErrorKind, Limits};
 use mcp_host_registry::ToolLookup;
 use mcp_host_runtime::{Approval, DesiredServers, Host, HostSnapshot, ServerState, Supervision, ToolCall};
 use mcp_host_transport::OnProgress;
@@ -18,8 +19,8 @@ use crate::call_arguments::{self, CallArguments};
 use crate::config::context::Context;
 use crate::config::refusal::{StartRefusal, failed_call_result, open_with_lock};
 use crate::host::known_tools::remember_tools;
-use crate::host::startup::{WaitFor, wait_for_servers};
-use crate::host::with_servers;
+use crate::host::tool_owners::{StartedServers, ToolOwners};
+use crate::host::{select_server, with_servers};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::progress::{ProgressDisplay, fraction, progress_text};
@@ -45,14 +46,17 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
         run_until_signal(signals, prepare(context, args)).await??;
     let invalid_entries: Vec<String> = desired.failed.iter().map(|entry| entry.id.clone()).collect();
     let stdio_servers = detach::stdio_servers(&desired);
-    let exit = with_servers(desired, Supervision::Off, approval, signals, async |host| {
-        wait_for_servers(host, &context.progress(), WaitFor::Tool(&args.tool)).await;
+    let ToolOwners { first, others } = ToolOwners::find(desired, &args.tool);
+    let exit = with_servers(first, Supervision::Off, approval, signals, async |host| {
+        let started = others.wait_for_tool(host, &context.progress(), &args.tool).await;
         if args.detach {
             let detached = detach::detach(context, host, args, &arguments, &stdio_servers).await;
             return context.print_result(detached).await;
         }
         let published = host.snapshot();
-        remember_tools(&path, &published).await;
+        if started == StartedServers::All && args.server.is_none() {
+            remember_tools(&path, &published).await;
+        }
         let result = call(host, &context.progress(), &args.tool, &arguments).await;
         let exit = exit_code(&result, tool_presence(&published, &invalid_entries, &args.tool));
         let mut report = save_content(call_report(context, args, &result, exit), &result, args).await;
@@ -77,7 +81,13 @@ async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Fai
     let (file, approval) = open_with_lock(context, Some(&args.file))
         .await
         .map_err(|refusal| refusal_report(context, args, &refusal))?;
-    let (mut desired, path) = (file.loaded.desired, file.path);
+    let path = file.path;
+    let mut desired = select_server(file.loaded.desired, args.server.as_deref())?;
+    if let Some(seconds) = args.timeout {
+        for server in &mut desired.servers {
+            limit_durations(&mut server.spec.limits, Duration::from_secs(seconds));
+        }
+    }
     if args.save.is_some() {
         // The result limit keeps results small for models. Saved content must be complete.
         for server in &mut desired.servers {
@@ -85,6 +95,14 @@ async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Fai
         }
     }
     Ok(PreparedCall { arguments, path, desired, approval })
+}
+
+/// Replaces the time limits of a start and of a call. Progress does not extend them.
+fn limit_durations(limits: &mut Limits, timeout: Duration) {
+    limits.startup = timeout;
+    limits.connect = limits.connect.min(timeout);
+    limits.request = timeout;
+    limits.idle = None;
 }
 
 /// Saves binary content to the folder of `--save`, if there is one, and adds the file names to the report.

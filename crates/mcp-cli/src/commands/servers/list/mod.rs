@@ -23,6 +23,7 @@ use crate::config::context::Context;
 use crate::config::refusal::{StartRefusal, open_with_lock};
 use crate::host::known_tools::remember_tools;
 use crate::host::startup::{WaitFor, starting_servers, wait_and_show};
+use crate::host::tool_owners::{OtherServers, StartedServers, ToolOwners};
 use crate::host::{select_server, with_servers_and_signals};
 use crate::output::console::{Report, WriteOutcome};
 use crate::output::failure::Failure;
@@ -51,21 +52,26 @@ pub(crate) async fn run(
     let PreparedList { desired, path, approval } =
         run_until_signal(signals, prepare(context, servers, target)).await??;
     let invalid_entries = desired.failed.len();
-    let exit = with_servers_and_signals(desired, approval, signals, async |host, signals| {
+    let ToolOwners { first, others } = match target {
+        ListTarget::Tools(ToolsView::Single(tool), _) => ToolOwners::find(desired, tool),
+        ListTarget::Tools(..) | ListTarget::Prompts | ListTarget::Resources => ToolOwners::all(desired),
+    };
+    let exit = with_servers_and_signals(first, approval, signals, async |host, signals| {
         let mut stream = ToolStream::new(context, target);
-        let waited = run_until_signal(signals, wait_and_stream(context, host, target, &mut stream)).await;
+        let waiting = wait_and_stream(context, host, target, others, &mut stream);
+        let waited = run_until_signal(signals, waiting).await;
         let snapshot = host.snapshot();
         let published = match (target, &waited) {
-            (ListTarget::Tools(..), Ok(())) => add_schema_problems(snapshot).await,
+            (ListTarget::Tools(..), Ok(_)) => add_schema_problems(snapshot).await,
             (ListTarget::Prompts | ListTarget::Resources, _) | (_, Err(_)) => snapshot,
         };
-        if servers.server.is_none() {
+        if servers.server.is_none() && waited == Ok(StartedServers::All) {
             remember_tools(&path, &published).await;
         }
         let exit = exit_code(&published, invalid_entries, target);
         let mut report = list_report(context, target, &published, exit, stream);
         match waited {
-            Ok(()) => {
+            Ok(_) => {
                 if let (ListTarget::Tools(..), Format::Text) = (target, context.format) {
                     report.after = context.console.suggestion(&suggest_call(&published, &path));
                 }
@@ -85,14 +91,14 @@ async fn wait_and_stream(
     context: &Context,
     host: &Host,
     target: ListTarget<'_>,
+    others: OtherServers,
     stream: &mut Option<ToolStream<'_>>,
-) {
+) -> StartedServers {
     let progress = context.progress();
-    let condition = match target {
-        ListTarget::Tools(ToolsView::Single(tool), _) => WaitFor::Tool(tool),
-        ListTarget::Tools(..) | ListTarget::Prompts | ListTarget::Resources => WaitFor::All,
-    };
-    wait_and_show(host, &progress, condition, async |published| {
+    if let ListTarget::Tools(ToolsView::Single(tool), _) = target {
+        return others.wait_for_tool(host, &progress, tool).await;
+    }
+    wait_and_show(host, &progress, WaitFor::All, async |published| {
         let Some(stream) = stream else { return ControlFlow::Continue(()) };
         match context.print_part(&progress, stream.take_part(published)).await {
             WriteOutcome::Complete => ControlFlow::Continue(()),
@@ -100,6 +106,7 @@ async fn wait_and_stream(
         }
     })
     .await;
+    StartedServers::All
 }
 
 /// The line about a wait that a signal has ended.
