@@ -119,7 +119,7 @@ pub use session::{
 #[cfg(feature = "stdio")]
 pub use stdio::{
     ProcessIdentity, ProgramSearch, ProgramSearchResult, ReapedGroup, ReceiptDirectory, find_missing_script,
-    find_program,
+    find_program, open_regular_file,
 };
 /// For [`Session::state`] and [`ShutdownSignal`].
 #[doc(no_inline)]

@@ -6,14 +6,16 @@
 use std::env;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use mcp_host_runtime::HostSnapshot;
+use mcp_host_transport::open_regular_file;
 use serde::{Deserialize, Serialize};
 
 use crate::host::startup::starting_servers;
 use crate::host::state_path;
-use crate::runtime::bounded_read::read_file;
+use crate::runtime::bounded_read::read_bytes;
 use crate::runtime::run_blocking;
 
 /// The maximum size of a file, in bytes.
@@ -49,7 +51,7 @@ pub(crate) async fn remember_tools(config: &Path, published: &HostSnapshot) {
 /// Writes the file, unless it has this content already. `None` if nothing was written.
 fn write_if_changed(config: &Path, tools: &[KnownTool]) -> Option<()> {
     let (path, text) = (storage_path(config)?, serde_json::to_string(tools).ok()?);
-    if text.len() as u64 > MAX_BYTES || read_file(&path, MAX_BYTES).is_ok_and(|known| known == text) {
+    if text.len() as u64 > MAX_BYTES || read_stored(&path).is_ok_and(|known| known == text) {
         return None;
     }
     fs::create_dir_all(path.parent()?).ok()?;
@@ -58,9 +60,13 @@ fn write_if_changed(config: &Path, tools: &[KnownTool]) -> Option<()> {
     fs::rename(&temporary, &path).ok()
 }
 
+fn read_stored(path: &Path) -> io::Result<String> {
+    String::from_utf8(read_bytes(open_regular_file(path)?, MAX_BYTES)?).map_err(io::Error::other)
+}
+
 /// Loads the stored tools of a configuration. Reads the disk.
 pub(crate) fn load_known_tools(config: &Path) -> Vec<KnownTool> {
-    let text = storage_path(config).and_then(|path| read_file(&path, MAX_BYTES).ok());
+    let text = storage_path(config).and_then(|path| read_stored(&path).ok());
     text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 

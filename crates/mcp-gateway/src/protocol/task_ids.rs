@@ -3,13 +3,14 @@
 //! A sealed id contains the server, the server's id of the task, and a keyed hash of both and the client. So no other
 //! client can use it, and a gateway with the same key opens it after a restart.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::{fmt, fs, io};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use mcp_host_model::{RawJson, ServerId};
+use mcp_host_transport::open_regular_file;
 use tempfile::NamedTempFile;
 
 use crate::access::principal::Principal;
@@ -19,6 +20,9 @@ use crate::protocol::message_writer::json_string;
 
 /// Maximum size of a server's id of a task in bytes; a longer one would not fit into the header that repeats it.
 const MAX_ID_BYTES: usize = 2048;
+
+/// How much of a key file is read. More than a key has, so that a longer file is refused.
+const MAX_KEY_FILE_BYTES: u64 = 64;
 
 /// The secret that seals the ids of tasks.
 #[derive(Clone)]
@@ -47,7 +51,9 @@ impl TaskKey {
                 Ok(_) | Err(_) => {}
             }
         }
-        let key = fs::read(path)?.try_into();
+        let mut key = Vec::new();
+        open_regular_file(path)?.take(MAX_KEY_FILE_BYTES).read_to_end(&mut key)?;
+        let key = key.try_into();
         key.map(TaskKey).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it does not have 32 bytes"))
     }
 }

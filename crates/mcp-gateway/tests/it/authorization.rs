@@ -336,6 +336,24 @@ async fn missing_scope_of_a_call_is_named() {
     fixture.end().await;
 }
 
+// RPT-253
+#[tokio::test]
+async fn stream_of_a_session_needs_the_scope_of_the_session() {
+    let issuer = Issuer::start().await;
+    let fixture = issuer.gateway("read tools=demo__echo\nall\n", "").await;
+    let bearer = |scope: &str| format!("Bearer {}", issuer.token(json!({"scope": scope})));
+    let (read, all) = (bearer("read"), bearer("all"));
+    let session = fixture.initialize(&[("authorization", &all)]).await;
+    let status = async |token: &str| {
+        let headers =
+            [("authorization", token), ("mcp-session-id", &session), ("accept", "application/json")];
+        fixture.http("GET", "/mcp", &headers, "").await.status
+    };
+    // With this `Accept`, a stream that could be opened is refused with 406.
+    assert_eq!((status(&read).await, status(&all).await), (404, 406));
+    fixture.end().await;
+}
+
 #[tokio::test]
 async fn listed_tokens_are_accepted_besides_access_tokens() {
     let issuer = Issuer::start().await;

@@ -6,11 +6,13 @@ use mcp_host_model::Secret;
 use crate::support::TestGateway;
 
 const ANN: &str = "ann-0123456789abcdef";
+const CY: &str = "cy-00123456789abcdef";
 const BOB: &str = "bob-0123456789abcdef";
 
 #[tokio::test]
 async fn calls_are_counted_by_tool_and_by_token() {
-    let tokens = Tokens::read(&Secret::new(format!("{ANN} name=ann\n{BOB}"))).unwrap();
+    let tokens =
+        Tokens::read(&Secret::new(format!("{ANN} name=ann\n{BOB}\n{CY} name=cy servers=own"))).unwrap();
     let mut http = HttpOptions::default();
     http.tokens = tokens;
     let gateway = TestGateway::with(GatewayOptions::default(), http).await;
@@ -52,5 +54,13 @@ async fn calls_are_counted_by_tool_and_by_token() {
         page.lines().filter(|line| line.starts_with(r#"mcp_gateway_token_calls_total{token="token-"#));
     assert_eq!(of_bob.count(), 2, "{page}");
     assert!(!page.contains("hunter2") && !page.contains(ANN) && !page.contains(BOB), "{page}");
+    // RPT-253: a restricted token sees its own servers and calls only.
+    let page = gateway.http("GET", "/metrics", &[("authorization", &format!("Bearer {CY}"))], "").await.body;
+    assert!(page.contains(r#"mcp_host_server_state{server="own",state="ready"} 1"#), "{page}");
+    assert!(page.contains("mcp_gateway_sessions "), "{page}");
+    for hidden in ["demo", "ann", "token-"] {
+        let series = page.lines().filter(|line| !line.starts_with('#'));
+        assert_eq!(series.filter(|line| line.contains(hidden)).collect::<Vec<_>>(), [""; 0], "{hidden}");
+    }
     gateway.end().await;
 }

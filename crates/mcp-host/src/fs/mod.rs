@@ -1,4 +1,5 @@
-//! File operations: atomic writes and a bounded pool for blocking operations.
+//! File operations: atomic writes, checks of folders, and a bounded pool for blocking operations.
 
 pub(crate) mod atomic_write;
 pub(crate) mod blocking_pool;
+pub(crate) mod folder_ownership;

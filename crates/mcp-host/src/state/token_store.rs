@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use fs4::{FileExt, TryLockError};
 use mcp_host_oauth::{Grant, RefreshLock, TokenStore, TokenStoreError};
+use mcp_host_transport::open_regular_file;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -127,7 +128,7 @@ impl TokenStore for FileTokenStore {
 /// Reads the save time, in nanoseconds since the Unix epoch, and the grant from a file. An invalid file counts as
 /// absent: the next login replaces it.
 fn read(path: &Path) -> Result<Option<(u64, Grant)>, TokenStoreError> {
-    let file = match File::open(path) {
+    let file = match open_regular_file(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(store_error("read", path, &error)),

@@ -193,6 +193,7 @@ impl ChildPlan<'_> {
                     return Errno::last_raw();
                 }
             }
+            close_other_descriptors_on_exec();
             if let Some(cwd) = &self.texts.cwd
                 && libc::chdir(cwd.as_ptr()) == -1
             {
@@ -226,6 +227,22 @@ impl ChildPlan<'_> {
             }
         }
         errno_of_search
+    }
+}
+
+/// Marks all descriptors but the standard streams, so that the new program does not get those that the host inherited.
+unsafe fn close_other_descriptors_on_exec() {
+    const FIRST: c_int = 3;
+    /// How many are marked one by one, where the system cannot mark a range (before Linux 5.11).
+    const SINGLE_MARKS: c_int = 1024;
+    // SAFETY: the calls change the descriptor table of the child only, which it does not share with the host.
+    unsafe {
+        let flags = libc::CLOSE_RANGE_CLOEXEC;
+        if libc::syscall(libc::SYS_close_range, FIRST, c_int::MAX, flags) == -1 {
+            for descriptor in FIRST..SINGLE_MARKS {
+                libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
+            }
+        }
     }
 }
 

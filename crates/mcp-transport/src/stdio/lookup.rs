@@ -3,11 +3,12 @@
 //! Reads the disk. The system reports a missing interpreter of a script as a missing file, and a directory as a missing
 //! permission.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::regular_file::open_regular_file;
 use crate::error::disconnect::StartError;
 
 /// The maximum length of the first line of a script; the system reads as much.
@@ -132,7 +133,8 @@ fn find_file(
 /// The first line of a file; empty if the file cannot be read.
 fn first_line(path: &Path) -> Vec<u8> {
     let mut line = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_FIRST_LINE_BYTES).read_to_end(&mut line));
+    let read =
+        open_regular_file(path).and_then(|file| file.take(MAX_FIRST_LINE_BYTES).read_to_end(&mut line));
     let end = line.iter().position(|byte| *byte == b'\n').unwrap_or(line.len());
     line.truncate(if read.is_ok() { end } else { 0 });
     line

@@ -14,6 +14,7 @@ mod process_group;
 mod process_identity;
 mod program;
 mod receipt;
+mod regular_file;
 mod server;
 mod spawn;
 #[cfg(not(target_os = "linux"))]
@@ -51,6 +52,7 @@ use process_group::ProcessGroup;
 pub use process_identity::ProcessIdentity;
 use program::{ChildCommand, DEFAULT_PATH};
 pub use receipt::{ReapedGroup, ReceiptDirectory};
+pub use regular_file::open_regular_file;
 pub(crate) use server::StdioOptions;
 use server::StdioServer;
 use spawn::SpawnedChild;

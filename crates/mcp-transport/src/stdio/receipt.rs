@@ -19,6 +19,7 @@ use nix::unistd::{Pid, getpgid};
 use serde::{Deserialize, Serialize};
 
 use super::process_identity::{boot_and_namespace, start_time};
+use super::regular_file::open_regular_file;
 
 /// The environment variable with the token.
 pub(crate) const TOKEN_VARIABLE: &str = "MCP_HOST_INSTANCE";
@@ -89,7 +90,8 @@ impl ReceiptDirectory {
             if path.extension().is_none_or(|it| it != "json") {
                 continue;
             }
-            let receipt = fs::read(&path).ok().and_then(|it| serde_json::from_slice::<Receipt>(&it).ok());
+            let receipt = open_regular_file(&path).ok();
+            let receipt = receipt.and_then(|file| serde_json::from_reader::<_, Receipt>(file).ok());
             let Some(receipt) = receipt else { continue };
             let current = boot_and_namespace();
             if current.split_once(' ').map(|it| it.0)

@@ -10,6 +10,8 @@ use mcp_host_transport::{
 };
 use mcp_testkit::process::wait_until_dead;
 use mcp_testkit::servers::{SHELL_SERVER, shell_script, shell_server};
+#[cfg(target_os = "linux")]
+use nix::fcntl::{FcntlArg, FdFlag};
 
 fn dial(endpoint: StdioEndpoint, limits: Limits) -> Arc<dyn Dial> {
     dialer(&Endpoint::Stdio(endpoint), &{
@@ -56,6 +58,20 @@ async fn hd_100_hd_101_hd_102_process_is_called() {
     );
     assert_eq!(*state.borrow(), SessionState::Disconnected);
     assert!(matches!(call(&session, 1000).await, Err(CallError::NotSent(_))));
+}
+
+// RPT-252
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn inherited_descriptors_do_not_reach_the_server() {
+    let inherited = std::fs::File::open("/dev/null").unwrap();
+    nix::fcntl::fcntl(&inherited, FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
+    // The shell opens the folder itself while it lists it.
+    let session =
+        connect(shell_server(r#"text "$id" "$(readlink /proc/$$/fd/* | grep -c /dev/null)""#)).await;
+    let session = session.unwrap();
+    assert_eq!(call(&session, 10_000).await.unwrap(), "0");
+    session.close(Duration::from_secs(2)).await;
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use crate::http::connection::connection_table::ConnectionsExceeded;
 use crate::http::connection::stall_detector::KEEP_ALIVE;
 use crate::http::permits::ClientPermit;
 use crate::http::reply::errors::{
-    ResponseResult, bad_request, busy_error, invalid_request, refusal, too_many_connections,
+    ResponseResult, bad_request, busy_error, invalid_request, no_such_session, refusal, too_many_connections,
 };
 use crate::http::reply::sse;
 use crate::http::request::header_names::{LAST_EVENT_ID, MCP_SESSION_ID, first_value, only_value};
@@ -55,6 +55,10 @@ pub(crate) fn open_session_stream(
         return Err(refuse_with(StatusCode::METHOD_NOT_ALLOWED, message));
     };
     let session = client.find_session(app, id)?;
+    if *session.scope != *client.scope {
+        // The stream has what the session may see. A client whose access token grants something else begins another.
+        return Err(no_such_session());
+    }
     if headers::accepted_format(&head.headers) == AcceptedFormat::Json {
         let message = "the header `Accept` must contain `text/event-stream`";
         return Err(refuse_with(StatusCode::NOT_ACCEPTABLE, message));

@@ -1,16 +1,18 @@
 //! `/metrics`: gauges and counters in the Prometheus text format.
 //!
-//! They require authorization, because they name servers, tools and clients. Gauges are computed for each request, so
+//! They require authorization, because they name servers, tools and clients. A client that may not use everything gets
+//! the series of its servers and tools, and of its own token; those without such a label are for all. Gauges are computed for each request, so
 //! that a removed server has none. The page of this process's recorder is appended.
 
 use http::StatusCode;
 use http::request::Parts;
+use mcp_host_model::ServerId;
 use mcp_host_runtime::ServerState;
 
 use crate::http::app_state::AppState;
 use crate::http::authorization::authorized_client::AuthorizedClient;
 use crate::http::reply::response::{self, Response};
-use crate::metrics::prometheus::MetricsPage;
+use crate::metrics::prometheus::{MetricsPage, select_series};
 
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -26,9 +28,10 @@ const STATES: [ServerState; 6] = [
 
 /// `/metrics`: the page for an authorized client.
 pub(crate) fn get_metrics(app: &AppState, head: &Parts) -> Response {
-    if let Err(response) = AuthorizedClient::authorize(app, head, None) {
-        return response;
-    }
+    let client = match AuthorizedClient::authorize(app, head, None) {
+        Ok(client) => client,
+        Err(response) => return response,
+    };
     let gateway = &app.gateway;
     let running = app.bounds().requests.saturating_sub(app.request_permits.available_permits());
     let gauges = [
@@ -68,5 +71,23 @@ pub(crate) fn get_metrics(app: &AppState, head: &Parts) -> Response {
     if let Some(recorder) = &app.metrics {
         text.push_str(&recorder.render());
     }
+    if !client.scope.is_unfiltered() {
+        text = select_series(&text, |key, value| is_label_shown(&client, key, value));
+    }
     response::with_body(StatusCode::OK, CONTENT_TYPE, text)
+}
+
+/// Whether a client may see the series with this label. Servers and tools beyond the limit of series share one, which
+/// has no name of a server.
+fn is_label_shown(client: &AuthorizedClient<'_>, key: &str, value: &str) -> bool {
+    match key {
+        "server" => ServerId::parse(value).is_ok_and(|id| client.scope.may_show(&id, |_| true)),
+        "tool" => {
+            client.scope.views.iter().all(|view| view.tools.contains(value))
+                && (client.scope.granted.is_empty()
+                    || client.scope.granted.iter().any(|view| view.tools.contains(value)))
+        }
+        "token" => value == client.principal.name(),
+        _ => true,
+    }
 }

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use mcp_host_transport::ProcessIdentity;
 use tempfile::{Builder, TempDir};
 
+use crate::fs::folder_ownership::{ancestor_ownership, ownership, unsafe_reason};
+
 /// The prefix of the folder names.
 const FOLDER_PREFIX: &str = "mcp-host-";
 
@@ -104,91 +106,9 @@ pub(super) fn remove_stale(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The owner and mode of a folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Ownership {
-    path: PathBuf,
-    /// The user id of the owner.
-    owner: u32,
-    mode: u32,
-}
-
-/// Returns the reason why another user than `user` and root could replace a folder in the last of `folders`, of which
-/// each is inside the previous one. `None`: no other user could.
-fn unsafe_reason(folders: &[Ownership], user: u32) -> Option<String> {
-    folders.iter().find_map(|it| {
-        let path = it.path.display();
-        if it.owner != user && it.owner != 0 {
-            let owner = it.owner;
-            return Some(format!("{path} belongs to another user ({owner}), who may replace what is in it"));
-        }
-        // In a sticky folder each user can change only its own entries.
-        (it.mode & 0o022 != 0 && it.mode & 0o1000 == 0).then(|| {
-            let mode = it.mode & 0o7777;
-            format!("other users may replace what is in {path} (its mode is {mode:o})")
-        })
-    })
-}
-
-/// Returns the ownership of the folder and its ancestors, from the root. The path must be canonical.
-fn ancestor_ownership(directory: &Path) -> io::Result<Vec<Ownership>> {
-    let mut folders = directory.ancestors().map(ownership).collect::<io::Result<Vec<_>>>()?;
-    folders.reverse();
-    Ok(folders)
-}
-
-fn ownership(path: &Path) -> io::Result<Ownership> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let metadata = fs::metadata(path)?;
-        Ok(Ownership { path: path.to_owned(), owner: metadata.uid(), mode: metadata.mode() })
-    }
-    #[cfg(not(unix))]
-    Ok(Ownership { path: path.to_owned(), owner: 0, mode: 0 })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Checks folders as `owner mode`, from the root, for user 7. Expects the index of the refused one.
-    #[track_caller]
-    fn check(folders: &[&str], want: Option<usize>) {
-        let owned = |(at, text): (usize, &&str)| {
-            let (owner, mode) = text.split_once(' ').unwrap();
-            let mode = u32::from_str_radix(mode, 8).unwrap();
-            Ownership { path: format!("/{at}").into(), owner: owner.parse().unwrap(), mode }
-        };
-        let folders: Vec<_> = folders.iter().enumerate().map(owned).collect();
-        let refused = unsafe_reason(&folders, 7);
-        assert_eq!(refused.is_some(), want.is_some(), "{refused:?}");
-        if let (Some(refused), Some(at)) = (refused, want) {
-            assert!(refused.contains(&format!("/{at} ")), "{refused}");
-        }
-    }
-
-    #[test]
-    fn hd_133_folder_is_safe_if_only_we_and_root_can_replace_it() {
-        check(&["0 755", "0 755", "7 700"], None);
-        check(&["0 755", "0 1777", "7 755"], None);
-        check(&["0 755", "0 1777"], None);
-        check(&["0 755", "7 775"], Some(1));
-        check(&["0 755", "7 757", "7 700"], Some(1));
-        check(&["0 755", "0 777", "7 700"], Some(1));
-        check(&["0 755", "0 1777", "8 755"], Some(2));
-        check(&["0 755", "8 700", "7 700"], Some(1));
-        check(&["0 755", "8 1777", "7 700"], Some(1));
-    }
-
-    #[test]
-    fn hd_133_refusal_names_folder_and_reason() {
-        let owned = |owner, mode| [Ownership { path: "/a".into(), owner, mode }];
-        let theirs = unsafe_reason(&owned(8, 0o40755), 7).unwrap();
-        assert_eq!(theirs, "/a belongs to another user (8), who may replace what is in it");
-        let open = unsafe_reason(&owned(7, 0o40777), 7).unwrap();
-        assert_eq!(open, "other users may replace what is in /a (its mode is 777)");
-    }
 
     #[cfg(target_os = "linux")]
     #[test]

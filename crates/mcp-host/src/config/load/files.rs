@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use mcp_host_transport::open_regular_file;
+
 /// The maximum file size, about a thousand times the largest known configuration.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
@@ -32,8 +34,11 @@ pub enum FileError {
 
 /// Reads a file as UTF-8 text of at most `MAX_FILE_BYTES`.
 pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
+    read_text_of(File::open(path).map_err(FileError::Io)?)
+}
+
+fn read_text_of(file: File) -> Result<String, FileError> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(FileError::Io)?;
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(FileError::Io)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(FileError::TooLarge);
@@ -48,10 +53,11 @@ pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
 
 /// Reads a regular file like [`read_text`]. Fails for any other file.
 pub(crate) fn read_regular_file(path: &Path) -> Result<String, FileError> {
-    if path.metadata().is_ok_and(|it| !it.is_file() && !it.is_dir()) {
-        return Err(FileError::NotRegular);
-    }
-    read_text(path)
+    let file = open_regular_file(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => FileError::NotRegular,
+        _ => FileError::Io(error),
+    });
+    read_text_of(file?)
 }
 
 impl FileError {
@@ -110,7 +116,12 @@ mod tests {
         check(b"\xff\xfe{\0", Err("it is UTF-16; save it as UTF-8"));
         check(&vec![b'a'; MAX_FILE_BYTES as usize + 1], Err("it is larger than 8 MiB"));
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(read_text(folder.path()).unwrap_err().to_string(), "it is a directory");
-        assert_eq!(read_text(&folder.path().join("no")).unwrap_err().to_string(), "it does not exist");
+        // RPT-250
+        for read in [read_text, read_regular_file] {
+            assert_eq!(read(folder.path()).unwrap_err().to_string(), "it is a directory");
+            assert_eq!(read(&folder.path().join("no")).unwrap_err().to_string(), "it does not exist");
+        }
+        let error = read_regular_file(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(error.to_string(), "it is not a regular file");
     }
 }

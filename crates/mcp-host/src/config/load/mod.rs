@@ -160,9 +160,13 @@ impl LoadError {
     }
 }
 
-/// Reads a file and resolves its servers. Blocks.
+/// Reads a file and resolves its servers. Blocks. The files of the request may be pipes; those that the configuration
+/// names must be regular files.
 pub fn load(request: &LoadRequest) -> Result<LoadedConfig, LoadError> {
-    load_with(request, &read_text)
+    load_with(request, &|file| {
+        let is_requested = file == request.path || request.env_file.as_deref() == Some(file);
+        if is_requested { read_text(file) } else { read_regular_file(file) }
+    })
 }
 
 /// Loads a file like [`load`], with a function that reads files: the configuration first, then those it refers to.
