@@ -142,7 +142,7 @@ pub use config::load::{
 };
 pub use config::watch::{
     FilePresence, FileProfile, FileWatch, FollowEvent, FollowHandle, FollowLock, FollowRequest, RefusedFile,
-    Reload, ReloadedFile, ShadowedServer, WatchMode,
+    Reload, ReloadTrigger, ReloadedFile, ShadowedServer, WatchMode,
 };
 pub use error::HostError;
 pub use host::Host;

@@ -28,6 +28,7 @@
 
 pub mod code;
 mod error_kind;
+mod invisible;
 mod json;
 mod lists;
 mod protocol;
@@ -47,6 +48,7 @@ pub use base64::DecodeError;
 #[doc(no_inline)]
 pub use bytes::Bytes;
 pub use error_kind::{ErrorKind, Severity};
+pub use invisible::{is_invisible, is_joiner};
 pub use json::raw::RawJson;
 pub use lists::page::{CacheScope, Freshness, InvalidItem, Page, PageCursor, PageDefect};
 pub use lists::prompt::{

@@ -40,9 +40,9 @@ pub(crate) struct ServeArgs {
     /// Use only this era of the protocol with the servers, for servers that support one era better
     #[arg(long, value_parser = choice_parser(ERAS), value_name = "ERA")]
     pub(crate) era: Option<Eras>,
-    /// File of bearer tokens, one per line, each with its scope: TOKEN [name=NAME] [servers=a,b*] [tools=…] [prompts=…]
-    /// [resources=…]. Changes of the file apply at once; a removed token's sessions end. Without tokens, all
-    /// clients count as one: they share limits, and dialogs of the same name
+    /// File of bearer tokens, one per line, each with its scope: TOKEN [name=NAME] [expires=2026-12-31] [servers=a,b*]
+    /// [tools=…] [prompts=…] [resources=…]. Changes of the file apply at once; a removed token's sessions end. Without
+    /// tokens, all clients count as one: they share limits, and dialogs of the same name
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<PathBuf>,
     /// Environment variable that holds such lines
@@ -100,7 +100,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "RATE")]
     pub(crate) rate_per_server: Option<Rate>,
     /// Append one JSON line per call to this file, or to standard output for `-` with --http: the client, the tool, the
-    /// outcome and sizes, never arguments or results. After SIGHUP the file is opened again, for log rotation
+    /// outcome and sizes, never arguments or results. After SIGHUP the file is opened again, for log rotation, and the
+    /// configuration is read again
     #[arg(long, value_name = "FILE")]
     pub(crate) audit: Option<PathBuf>,
     /// The least important events to log to standard error [default: the filter in RUST_LOG, else info; debug with

@@ -16,7 +16,8 @@ use std::time::Duration;
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Endpoint, Limits, LogLevel, RawJson, ServerId};
 use mcp_host_runtime::{
-    Approval, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins, Supervision,
+    Approval, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins, RequestingServers,
+    Supervision,
 };
 use mcp_host_transport::{
     ClientCapabilities, ClientInfo, ConnectError, DialOptions, Session, SessionOptions, dialer,
@@ -170,6 +171,22 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
     // With `--verbose`, servers are requested to send log messages too.
     let is_verbose = tracing::enabled!(target: "mcp_host_runtime", tracing::Level::INFO);
     options.telemetry.log_level = is_verbose.then_some(LogLevel::Debug);
+    options
+}
+
+/// The client capabilities that a gateway declares to servers, besides that for apps.
+const GATEWAY_CAPABILITIES: &str =
+    r#""sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}"#;
+
+/// The host options of `serve`, and of commands that must see what a server offers to `serve`.
+///
+/// A shared server receives the capabilities once, in its handshake, before any client is connected. So all are
+/// declared. A server that uses one of them gets an instance for each client, with the capabilities of that client.
+pub(crate) fn gateway_options(supervision: Supervision) -> HostOptions {
+    let mut options = options(supervision);
+    options.leases.requesting_servers = RequestingServers::Lease;
+    options.server_requests.declared_capabilities =
+        client_capabilities(&format!("{GATEWAY_CAPABILITIES},{APPS_CAPABILITY}"));
     options
 }
 

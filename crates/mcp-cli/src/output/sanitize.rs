@@ -8,6 +8,7 @@
 
 use anstream::adapter::strip_str;
 use mcp_host_config::Colour;
+use mcp_host_model::{is_invisible, is_joiner};
 
 /// Sanitizes text of several lines; keeps line feeds and tabs.
 pub(crate) fn block(text: &str) -> String {
@@ -72,14 +73,7 @@ pub(crate) fn json(text: &str) -> String {
 }
 
 fn is_unsafe(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
-            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
+    character.is_control() || (is_invisible(character) && !is_joiner(character))
 }
 
 #[cfg(test)]
@@ -100,6 +94,8 @@ mod tests {
         check("over\rwritten\u{8}\u{8}", "overwritten");
         check("\u{9b}31mx\u{7f}\0", "31mx");
         check("\u{202e}txt.exe\u{2066}", "txt.exe");
+        // RPT-260
+        check("pay\u{ad}\u{3164}\u{115f}load\u{fe0f}\u{e0101}\u{2800}", "payload");
         check("hidden\u{e0041}\u{e0042}", "hidden");
         check("\u{1b}", "");
         check("a\r\nb", "a\nb");

@@ -11,6 +11,8 @@ use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use crate::output::log::OPERATOR;
+
 /// The installed handlers of the three signals.
 pub(crate) struct Signals {
     /// `None` if it does not end the process.
@@ -65,6 +67,7 @@ pub(crate) async fn serve_until_signal<T>(
         signal = signals.next() => signal,
         served = &mut serving => return Ok(served),
     };
+    tracing::info!(target: OPERATOR, "stopping because of {signal}: running requests have up to {drain:?}");
     drop(stop_sender);
     tokio::select! {
         biased;

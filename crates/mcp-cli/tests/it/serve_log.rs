@@ -91,6 +91,43 @@ fn level_is_that_of_the_option_then_of_the_variable() {
     assert!(log_of(Some("=[="), &[]).contains("the variable RUST_LOG is not a filter"));
 }
 
+// RPT-201, RPT-202
+#[test]
+fn sighup_reads_the_configuration_and_a_stop_names_its_reason() {
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    let (mut child, address, log) = serve_and_log(&workspace, &["serve", ".", "--http", "127.0.0.1:0"]);
+    let warning = log.until(&["no token is needed"]);
+    assert!(warning.contains("WARN") && warning.contains("--token-file"), "{warning}");
+    for _ in 0..2 {
+        send_signal("HUP", child.id());
+        log.until(&["reading the configuration again because of SIGHUP"]);
+    }
+    assert!(post(&address, "", INITIALIZE).contains(" 200 "));
+    send_signal("TERM", child.id());
+    log.until(&["stopping because of SIGTERM: running requests have up to"]);
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    let run = workspace.run_with_input(&["serve", ".", "--stdio"], "");
+    assert!(run.err.contains("stopping because the client has closed standard input"), "{run:?}");
+}
+
+// RPT-261
+#[test]
+fn token_file_that_every_user_can_change_is_reported() {
+    use std::os::unix::fs::PermissionsExt;
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    workspace.write("tokens", &format!("{TOKEN} name=ann\n"));
+    let mode = |mode| std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(workspace.path().join("tokens"), mode(0o666)).unwrap();
+    let arguments = ["serve", ".", "--http", "127.0.0.1:0", "--token-file", "tokens"];
+    let mut child = workspace.command(&arguments).spawn().unwrap();
+    let log = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut lines = std::io::BufRead::lines(log).map(Result::unwrap);
+    let line = lines.find(|line| line.contains("token file") || line.contains("serving MCP")).unwrap();
+    assert!(line.contains("every user can change the token file tokens: run chmod 600 tokens"), "{line}");
+    send_signal("TERM", child.id());
+    child.wait().unwrap();
+}
+
 #[test]
 fn audit_log_is_opened_again_after_sighup() {
     let workspace = Workspace::dominds(SHARED_DEMO);

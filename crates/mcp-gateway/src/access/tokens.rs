@@ -5,7 +5,11 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use mcp_host_model::Secret;
 use mcp_host_registry::ViewFilter;
 
@@ -33,6 +37,8 @@ pub(crate) struct Token {
     id: TokenId,
     principal: Principal,
     view: Option<ViewFilter>,
+    /// When the token stops to be accepted.
+    expires: Option<SystemTime>,
 }
 
 /// An error in a list of tokens. It never contains a token.
@@ -57,6 +63,8 @@ pub(crate) enum TokenError {
     Missing,
     /// The token is not accepted.
     Unknown,
+    /// The token has expired.
+    Expired,
 }
 
 /// An authenticated client.
@@ -70,9 +78,11 @@ pub(crate) struct Admission {
 }
 
 impl Tokens {
-    /// Reads a list with one token per line: the token, then optionally `name=NAME` and selections (`servers=a,b*`,
-    /// `tools=…`, `prompts=…`, `resources=…`). Empty lines and lines that begin with `#` are ignored. Tokens of the
-    /// same name belong to one client. A token without a name gets one from its hash. A token has 16 to 4096 bytes.
+    /// Reads a list with one token per line: the token, then optionally `name=NAME`, `expires=2026-12-31` or
+    /// `expires=2026-12-31T12:00:00Z`, and selections (`servers=a,b*`, `tools=…`, `prompts=…`, `resources=…`). A token
+    /// that expires on a date is accepted until that day begins in UTC. Empty lines and lines that begin with `#` are
+    /// ignored. Tokens of the same name belong to one client. A token without a name gets one from its hash. A token
+    /// has 16 to 4096 bytes.
     ///
     /// ```
     /// use mcp_host_gateway::Tokens;
@@ -98,6 +108,7 @@ impl Tokens {
                 return Err(invalid(format!("a token has {MIN_TOKEN_BYTES} to {MAX_TOKEN_BYTES} bytes")));
             }
             let mut name = None;
+            let mut expires = None;
             let mut selections = Vec::new();
             for field in fields {
                 match field.split_once('=') {
@@ -106,9 +117,13 @@ impl Tokens {
                         let reason = format!("a name has 1 to {MAX_NAME_BYTES} printable bytes");
                         return Err(invalid(reason));
                     }
+                    Some(("expires", value)) => {
+                        let reason = "a token expires on a date, or at a time such as 2026-12-31T12:00:00Z";
+                        expires = Some(read_time(value).ok_or_else(|| invalid(reason.to_owned()))?);
+                    }
                     Some((key, value)) if scope::SELECTIONS.contains(&key) => selections.push((key, value)),
                     Some(_) => {
-                        let reason = "a key must be one of name, servers, tools, prompts, resources";
+                        let reason = "a key must be one of name, expires, servers, tools, prompts, resources";
                         return Err(invalid(reason.to_owned()));
                     }
                     None => return Err(invalid("only KEY=VALUE may follow the token".to_owned())),
@@ -123,7 +138,7 @@ impl Tokens {
             if let Some(same) = tokens.iter().find(|token| token.id == id) {
                 return Err(invalid(format!("the same token is on line {}", same.line)));
             }
-            tokens.push(Arc::new(Token { line: at + 1, id, principal, view }));
+            tokens.push(Arc::new(Token { line: at + 1, id, principal, view, expires }));
             if tokens.len() > MAX_TOKENS {
                 return Err(invalid(format!("there are more than {MAX_TOKENS} tokens")));
             }
@@ -142,7 +157,11 @@ impl Tokens {
     }
 
     /// Authenticates the client by the value of an `Authorization` header.
-    pub(crate) fn admit(&self, authorization: Option<&[u8]>) -> Result<Admission, TokenError> {
+    pub(crate) fn admit(
+        &self,
+        authorization: Option<&[u8]>,
+        now: SystemTime,
+    ) -> Result<Admission, TokenError> {
         if self.0.is_empty() {
             return Ok(Admission { principal: Principal::anonymous(), token: None, view: None });
         }
@@ -155,7 +174,10 @@ impl Tokens {
             }
         }
         let found = found.ok_or(TokenError::Unknown)?;
-        let Token { line: _, id: _, principal, view } = &**found;
+        let Token { line: _, id: _, principal, view, expires } = &**found;
+        if expires.is_some_and(|expires| expires <= now) {
+            return Err(TokenError::Expired);
+        }
         Ok(Admission { principal: principal.clone(), token: Some(Arc::clone(found)), view: view.clone() })
     }
 
@@ -182,6 +204,22 @@ impl Tokens {
     }
 }
 
+impl Token {
+    /// The time until the token expires; `None` if it does not expire.
+    pub(crate) fn remaining(&self, now: SystemTime) -> Option<Duration> {
+        self.expires.map(|expires| expires.duration_since(now).unwrap_or_default())
+    }
+}
+
+/// Reads a date, which means its start in UTC, or a time with its offset.
+fn read_time(text: &str) -> Option<SystemTime> {
+    let time = text.parse::<Timestamp>().ok().or_else(|| {
+        let date = text.parse::<Date>().ok()?;
+        Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    });
+    time.map(SystemTime::from)
+}
+
 /// The bearer token in the value of an `Authorization` header.
 pub(crate) fn bearer_token(authorization: Option<&[u8]>) -> Option<&[u8]> {
     let (scheme, token) = authorization?.split_at_checked(7)?;
@@ -206,7 +244,8 @@ mod tests {
     fn check(tokens: &str, header: Option<&str>, want: &str) {
         let got = match Tokens::read(&Secret::new(tokens.to_owned())) {
             Err(error) => error.to_string(),
-            Ok(tokens) => match tokens.admit(header.map(str::as_bytes)) {
+            Ok(tokens) => match tokens.admit(header.map(str::as_bytes), noon()) {
+                Err(TokenError::Expired) => "expired".to_owned(),
                 Err(TokenError::Missing) => "needed".to_owned(),
                 Err(TokenError::Unknown) => "wrong".to_owned(),
                 Ok(Admission { principal, token: _, view }) => {
@@ -215,6 +254,30 @@ mod tests {
             },
         };
         assert_eq!(got, want);
+    }
+
+    /// The time of the tests: 2026-07-28, 12:00 UTC.
+    fn noon() -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_785_240_000)
+    }
+
+    // RPT-200
+    #[test]
+    fn token_is_accepted_until_it_expires() {
+        let header = Some("Bearer first-0123456789");
+        let check_expiry = |expires: &str, want: &str| {
+            check(&format!("first-0123456789 name=ann expires={expires}"), header, want);
+        };
+        check_expiry("2026-07-28T12:00:01Z", "'ann'");
+        check_expiry("2026-07-28T12:00:00Z", "expired");
+        check_expiry("2026-07-28T14:30:00+02:00", "'ann'");
+        check_expiry("2026-07-29", "'ann'");
+        check_expiry("2026-07-28", "expired");
+        let reason =
+            "line 1 of the tokens: a token expires on a date, or at a time such as 2026-12-31T12:00:00Z";
+        for invalid in ["", "tomorrow", "2026-02-30", "2026-07-28T12:00:00"] {
+            check_expiry(invalid, reason);
+        }
     }
 
     #[test]
@@ -258,7 +321,7 @@ mod tests {
         check(
             "first-0123456789 role=x",
             None,
-            "line 1 of the tokens: a key must be one of name, servers, tools, prompts, resources",
+            "line 1 of the tokens: a key must be one of name, expires, servers, tools, prompts, resources",
         );
         check(
             "first-0123456789 servers=a\n\nsecond-0123456789\n first-0123456789 name=ann",

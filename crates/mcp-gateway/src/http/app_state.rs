@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::sleep;
@@ -53,8 +53,8 @@ pub(crate) struct AppState {
 pub(crate) type RevocationFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl AppState {
-    /// Returns a future that resolves when a listed token is removed or its view changes, or when an access token
-    /// expires. Without a token it never resolves.
+    /// Returns a future that resolves when a listed token is removed or expires or its view changes, or when an
+    /// access token expires. Without a token it never resolves.
     pub(crate) fn watch_revocation(
         &self,
         token: Option<Arc<Token>>,
@@ -66,10 +66,18 @@ impl AppState {
         let Some(token) = token else { return Box::pin(std::future::pending()) };
         let mut tokens = self.tokens.subscribe();
         Box::pin(async move {
-            let revoked = tokens.wait_for(|tokens| !tokens.contains(&token)).await.is_ok();
-            if !revoked {
+            let remaining = token.remaining(SystemTime::now());
+            let expired = async {
+                match remaining {
+                    Some(remaining) => sleep(remaining).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = expired => {}
+                Ok(()) = async { tokens.wait_for(|tokens| !tokens.contains(&token)).await.map(drop) } => {}
                 // The server has ended, which ends the stream by itself.
-                std::future::pending().await
+                else => std::future::pending().await,
             }
         })
     }

@@ -1,7 +1,8 @@
 //! `tools/call`: arguments and results are forwarded unchanged.
 
 use mcp_host_model::{
-    APPS_EXTENSION, Era, ErrorKind, ProtocolVersion, RawJson, ResultInfo, ResultKind, RpcError, code,
+    APPS_EXTENSION, Era, ErrorKind, ProtocolVersion, RawJson, ResultInfo, ResultKind, RpcError, ServerId,
+    code,
 };
 use mcp_host_registry::{ExposedTool, ToolLookup};
 use mcp_host_runtime::{CalledTool, RequestFailure, TaskHandling, ToolCall, ToolRef};
@@ -90,6 +91,13 @@ impl RequestContext<'_> {
                     "MCPToolNotFoundError: Tool '{name}' is left out, because there are too many tools"
                 );
                 return RpcError::new(code::INVALID_PARAMS, message);
+            }
+        }
+        if let ToolLookup::Missing { .. } = found {
+            let scope = &self.client.scope;
+            let may_own = |server: &ServerId| scope.may_show(server, |view| view.tools.contains(name));
+            if let Some(error) = self.gateway.host.unavailable_tool(name, may_own) {
+                return self.call_error(error.into());
             }
         }
         let similar = match found {

@@ -6,7 +6,7 @@ use mcp_host_gateway::{
 use mcp_host_model::Secret;
 use tokio::io::AsyncReadExt;
 
-use crate::support::{TestGateway, host, initialize};
+use crate::support::{TestGateway, host, initialize, modern, server};
 
 /// The names of the tools that a client lists.
 async fn tools(fixture: &TestGateway, path: &str, headers: &[(&str, &str)]) -> Vec<String> {
@@ -18,6 +18,51 @@ async fn tools(fixture: &TestGateway, path: &str, headers: &[(&str, &str)]) -> V
     let reply = fixture.http("POST", path, &all, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
     let tools = reply.json()["result"]["tools"].as_array().unwrap().clone();
     tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+}
+
+// RPT-180
+#[tokio::test]
+async fn scoped_clients_learn_that_a_server_is_down() {
+    let mut http = HttpOptions::default();
+    let tokens =
+        "all-0123456789abcdef\ngone-0123456789abcdef servers=gone\ndemo-0123456789abcdef servers=demo";
+    http.tokens = Tokens::read(&Secret::new(tokens.to_owned())).unwrap();
+    let servers = vec![server("demo"), server("gone")];
+    let fixture = TestGateway::with_servers(servers, GatewayOptions::default(), http).await;
+    let down = "Tool 'gone__x' is not available: server 'gone'";
+    let unknown = "MCPToolNotFoundError: Tool 'gone__x' not found";
+    for (token, path, want) in [
+        ("all", "/mcp", down),
+        ("all", "/mcp?servers=gone", down),
+        ("all", "/mcp/gone", down),
+        ("gone", "/mcp", down),
+        ("gone", "/mcp/gone", down),
+        ("demo", "/mcp", unknown),
+        ("all", "/mcp?servers=demo", unknown),
+        ("all", "/mcp?tools=demo__*", unknown),
+    ] {
+        let token = format!("Bearer {token}-0123456789abcdef");
+        let base = [("authorization", token.as_str()), ("content-type", "application/json")];
+        let mut headers = [&base[..], &[("accept", "application/json")]].concat();
+        let begun = fixture.http("POST", path, &headers, &initialize("2025-11-25")).await;
+        let session = begun.header("mcp-session-id").unwrap_or_else(|| panic!("{path}: {begun:?}"));
+        headers.push(("mcp-session-id", &session));
+        let call =
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"gone__x","arguments":{}}}"#;
+        let reply = fixture.http("POST", path, &headers, call).await;
+        assert!(reply.body.contains(want), "{path}: {reply:?}");
+
+        let (modern, call) = modern("tools/call", Some("gone__x"), r#""name":"gone__x","arguments":{}"#);
+        let modern = modern.iter().map(|(name, value)| (*name, value.as_str()));
+        let headers: Vec<(&str, &str)> = modern.chain(headers[..3].iter().copied()).collect();
+        let reply = fixture.http("POST", path, &headers, &call).await;
+        assert!(reply.body.contains(want), "{path}: {reply:?}");
+    }
+    // A token that shows other servers does not learn that this one exists.
+    let headers = [("authorization", "Bearer demo-0123456789abcdef"), ("content-type", "application/json")];
+    let reply = fixture.http("POST", "/mcp/gone", &headers, &initialize("2025-11-25")).await;
+    assert_eq!(reply.status, 404);
+    fixture.end().await;
 }
 
 #[tokio::test]

@@ -24,5 +24,5 @@ pub(crate) mod spill;
 pub(crate) mod subscribe;
 pub(crate) mod supervisor_handle;
 pub(crate) mod tool_call;
-mod tool_lookup;
+pub(crate) mod tool_lookup;
 pub(crate) mod tool_ref;

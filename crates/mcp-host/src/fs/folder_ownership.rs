@@ -58,14 +58,14 @@ pub(crate) fn ownership(path: &Path) -> io::Result<Ownership> {
     Ok(Ownership { path: path.to_owned(), owner: 0, group: 0, mode: 0 })
 }
 
-/// Returns the reason why another user could replace what is in `path`, which may be missing yet. A group with the id of
-/// the folder's owner counts as private, as many systems create one for each user. `None` if the system cannot tell.
+/// Returns the reason why another user could replace what is in `path`, which may be missing yet. A group with the id
+/// of the folder's owner counts as private, as many systems create one for each user. `None` if the system cannot tell.
 pub(crate) fn shared_reason(path: &Path) -> Option<String> {
     let existing = path.ancestors().find_map(|folder| folder.canonicalize().ok())?;
     let this_process = ownership(Path::new("/proc/self")).ok()?;
     let mut folders = ancestor_ownership(&existing).ok()?;
     for folder in &mut folders {
-        if folder.group == folder.owner {
+        if folder.group == folder.owner && folder.mode & 0o002 == 0 {
             folder.mode &= !0o020;
         }
     }

@@ -25,6 +25,7 @@ use crate::calls::skills::{list_skills, read_skill_file};
 use crate::calls::spill::SpillStore;
 use crate::calls::supervisor_handle::SupervisorHandle;
 use crate::calls::tool_call::ToolCall;
+use crate::calls::tool_lookup::unavailable_tool_error;
 use crate::config::approval::Approval;
 use crate::config::desired::{ConfigUpdate, DesiredServers};
 use crate::config::watch::{FollowHandle, FollowRequest};
@@ -246,6 +247,12 @@ impl Host {
     /// Returns the current snapshot.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
         Arc::clone(&self.senders.snapshot.borrow())
+    }
+
+    /// Returns why a tool is not available, if one of the servers that `may_own` accepts is down and can have it, by
+    /// its last lists or by the prefix of its names.
+    pub fn unavailable_tool(&self, name: &str, may_own: impl Fn(&ServerId) -> bool) -> Option<HostError> {
+        unavailable_tool_error(&self.senders.routing_table.borrow(), name, may_own)
     }
 
     /// Adapts the current tools to a model provider: what its API does not accept is adapted, or left out

@@ -19,7 +19,7 @@ pub fn state_path(path: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Op
         None => Some(path),
         Some(reason) => {
             tracing::error!(
-                "nothing is stored in the state folder: {reason}; set XDG_STATE_HOME to a folder that only you can write"
+                "nothing is stored in the state folder: {reason}; set XDG_STATE_HOME to a private folder"
             );
             None
         }

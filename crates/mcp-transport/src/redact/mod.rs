@@ -4,8 +4,10 @@ mod json;
 mod names;
 
 use std::cell::Cell;
+use std::iter::Peekable;
+use std::str::Chars;
 
-use mcp_host_model::Secret;
+use mcp_host_model::{Secret, is_invisible};
 use parking_lot::Mutex;
 
 pub use json::map_json_strings;
@@ -172,22 +174,37 @@ fn replace_secrets(secrets: &[Secret], mut text: String) -> String {
     text
 }
 
-/// Removes control characters and escape sequences, which could control the terminal of the user. Tabs and line breaks
-/// become blanks.
+/// Removes control characters, escape sequences and invisible characters, which could control the terminal of the user,
+/// or interrupt a secret. Tabs and line breaks become blanks.
 fn without_control_characters(text: &str) -> String {
     let mut res = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
         match character {
-            '\u{1b}' if characters.next_if_eq(&'[').is_some() => {
-                characters.by_ref().find(|it| ('@'..='~').contains(it));
-            }
+            '\u{1b}' => skip_escape_sequence(&mut characters),
             '\t' | '\n' => res.push(' '),
-            it if it.is_control() => {}
+            it if it.is_control() || is_invisible(it) => {}
             it => res.push(it),
         }
     }
     res
+}
+
+/// Skips what follows an escape character: the parameters of a control sequence, or a string up to its terminator.
+fn skip_escape_sequence(characters: &mut Peekable<Chars<'_>>) {
+    match characters.next_if(|it| "[]PX^_".contains(*it)) {
+        Some('[') => {
+            characters.by_ref().find(|it| ('@'..='~').contains(it));
+        }
+        Some(_) => {
+            while let Some(character) = characters.next() {
+                if character == '\u{7}' || (character == '\u{1b}' && characters.next_if_eq(&'\\').is_some()) {
+                    break;
+                }
+            }
+        }
+        None => {}
+    }
 }
 
 #[cfg(test)]
@@ -222,6 +239,24 @@ mod tests {
         check("login with hunter2 failed", "login with *** failed");
         check("hunter2-and-more, 1", "***, 1");
         check("hun\u{7}ter2", "***");
+        // RPT-260: nothing that is not seen interrupts a secret.
+        for hidden in [
+            "\u{200b}",
+            "\u{ad}",
+            "\u{202e}",
+            "\u{fe0f}",
+            "\u{e0041}",
+            "\u{3164}",
+            "\u{1b}]0;x\u{7}",
+            "\u{1b}]8;;x\u{1b}\\",
+        ] {
+            check(&format!("hun{hidden}ter2"), "***");
+            let json = format!("{{\"a\":\"no hunter{hidden}2-and-more\"}}");
+            let secrets = [Secret::new("hunter2-and-more")];
+            let json = Redactor::new(secrets.iter())
+                .redact_json(&json.replace('\u{1b}', "\\u001b").replace('\u{7}', "\\u0007"));
+            assert!(json.is_none_or(|it| it == r#"{"a":"no ***"}"#), "{hidden:?}");
+        }
         let key = Secret::new("-----BEGIN KEY-----\nMIIEabcdef\n-----END KEY-----\n");
         assert_eq!(Redactor::new(std::iter::once(&key)).clean("read MIIEabcdef", 40), "read ***");
     }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use nix::libc;
 
-/// Opens a regular file for reading. Any other file is an error, because it could block: a FIFO without a writer when it
-/// is opened, a terminal when it is read.
+/// Opens a regular file for reading. Any other file is an error, because it could block: a FIFO without a writer when
+/// it is opened, a terminal when it is read.
 pub fn open_regular_file(path: &Path) -> io::Result<File> {
     // A device may react to being opened, so its kind is checked before too.
     check_kind(&fs::metadata(path)?)?;

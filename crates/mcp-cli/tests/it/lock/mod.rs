@@ -30,6 +30,34 @@ fn replayed() -> Workspace {
     workspace
 }
 
+// RPT-181
+#[test]
+fn lock_declares_what_a_gateway_declares() {
+    let workspace = Workspace::dominds(
+        "version: 1\nservers:\n  picky:\n    truely-stateless: true\n    transport: stdio\n    command: picky\n",
+    );
+    workspace.script(
+        "picky",
+        r#"extra=
+while read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+    [ -n "$id" ] || continue
+    case $line in
+    *'"initialize"'*)
+        case $line in *'"sampling"'*) extra=',{"name":"summarize","inputSchema":{"type":"object"}}' ;; esac
+        echo '{"jsonrpc":"2.0","id":'"$id"',"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"picky","version":"1"}}}' ;;
+    *'"tools/list"'*)
+        echo '{"jsonrpc":"2.0","id":'"$id"',"result":{"tools":[{"name":"plain","inputSchema":{"type":"object"}}'"$extra"']}}' ;;
+    *)
+        echo '{"jsonrpc":"2.0","id":'"$id"',"error":{"code":-32601,"message":"unknown"}}' ;;
+    esac
+done"#,
+    );
+    let run = workspace.run(&["lock", "."]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(read(&workspace, ".minds/mcp.lock").contains("summarize"), "{run:?}");
+}
+
 fn read(workspace: &Workspace, name: &str) -> String {
     fs::read_to_string(workspace.path().join(name)).unwrap()
 }

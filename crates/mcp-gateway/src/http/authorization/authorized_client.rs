@@ -1,11 +1,13 @@
 //! Authorizes a request: identifies the client and the part of the catalog that it sees.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use mcp_host_model::{Method, RawJson, RpcError, ServerId};
-use mcp_host_registry::ViewFilter;
+use mcp_host_registry::{Selection, ViewFilter};
+use mcp_host_runtime::ServerState;
 
 use crate::access::oauth::{AccessGrant, TokenRefusal, TokenVerifier};
 use crate::access::principal::Principal;
@@ -192,15 +194,18 @@ fn admit(
         return Err(refusal(StatusCode::FORBIDDEN, None, &invalid_request(&forbidden.message(value))));
     }
     let authorization = authorization.map(str::as_bytes);
+    let now = SystemTime::now();
     let tokens = app.tokens.borrow();
     let Some(verifier) = &app.verifier else {
-        return tokens.admit(authorization).map(|admission| (admission, None)).map_err(unauthorized);
+        return tokens.admit(authorization, now).map(|admission| (admission, None)).map_err(unauthorized);
     };
     // Without listed tokens, the list admits everybody.
-    if !tokens.is_empty()
-        && let Ok(admission) = tokens.admit(authorization)
-    {
-        return Ok((admission, None));
+    if !tokens.is_empty() {
+        match tokens.admit(authorization, now) {
+            Ok(admission) => return Ok((admission, None)),
+            Err(TokenError::Expired) => return Err(unauthorized(TokenError::Expired)),
+            Err(TokenError::Missing | TokenError::Unknown) => {}
+        }
     }
     match verifier.admit(authorization, server) {
         Ok(grant) => {
@@ -218,6 +223,10 @@ fn unauthorized(error: TokenError) -> Response {
         TokenError::Unknown => (
             "the token is wrong: it is not one of those that are accepted now",
             "Bearer error=\"invalid_token\"",
+        ),
+        TokenError::Expired => (
+            "the token has expired: a new one is needed",
+            "Bearer error=\"invalid_token\", error_description=\"the token has expired\"",
         ),
     };
     let mut response = refusal(StatusCode::UNAUTHORIZED, None, &invalid_request(message));
@@ -262,9 +271,17 @@ fn refuse(
 fn restrict_to_server(app: &AppState, scope: &Scope, name: &str) -> Option<Scope> {
     let id = ServerId::parse(name).ok()?;
     let is_allowed = scope.server.as_ref().is_none_or(|only| *only == id);
-    let is_known = app.gateway.snapshot().servers.iter().any(|server| server.id == id.as_str());
-    if !is_allowed || !is_known {
+    let snapshot = app.gateway.snapshot();
+    let status = snapshot.servers.iter().find(|server| server.id == id.as_str())?;
+    if !is_allowed {
         return None;
+    }
+    let is_down = status.state != ServerState::Ready;
+    // The tools of a server that is down are not known, so the scope must name the server, or show all tools.
+    let names_server =
+        |view: &ViewFilter| view.toolsets != Selection::Inherit || view.tools == Selection::Inherit;
+    if is_down && scope.may_show(&id, names_server) {
+        return Some(Scope { server: Some(id), ..scope.clone() });
     }
     let restricted = Scope { server: Some(id), ..scope.clone() };
     // A server that the token hides looks like one that does not exist.

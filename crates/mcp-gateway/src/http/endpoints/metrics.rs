@@ -1,8 +1,8 @@
 //! `/metrics`: gauges and counters in the Prometheus text format.
 //!
 //! They require authorization, because they name servers, tools and clients. A client that may not use everything gets
-//! the series of its servers and tools, and of its own token; those without such a label are for all. Gauges are computed for each request, so
-//! that a removed server has none. The page of this process's recorder is appended.
+//! the series of its servers and tools, and of its own token; those without such a label are for all. Gauges are
+//! computed for each request, so that a removed server has none. The page of this process's recorder is appended.
 
 use http::StatusCode;
 use http::request::Parts;

@@ -102,9 +102,9 @@ fn missing_error<I>(
     }
     let is_named = |id: &str| server.is_none_or(|it| it.as_str() == id);
     let is_owner =
-        |it: &&UnavailableServer| is_named(&it.name) && (server.is_some() || can_have_tool(it, name));
-    if let Some(unavailable) = routing_table.unavailable.iter().find(is_owner) {
-        return unavailable_error(unavailable, &format!("Tool '{}'", display_name(name)));
+        |it: &UnavailableServer| is_named(&it.name) && (server.is_some() || can_have_tool(it, name));
+    if let Some(error) = find_unavailable_owner(routing_table, name, is_owner) {
+        return error;
     }
     let not_found = |reason: &str| {
         HostError::new(ErrorKind::ToolNotFound, format!("Tool '{}' not found{reason}", display_name(name)))
@@ -138,6 +138,26 @@ fn missing_error<I>(
         hints.push_str(&format!("; did you mean '{}'?", nearest.name));
     }
     not_found(&hints)
+}
+
+/// Returns why a tool is not available, if one of these servers is down and can have it.
+pub(crate) fn unavailable_tool_error<I>(
+    routing_table: &RoutingTable<I>,
+    name: &str,
+    may_own: impl Fn(&ServerId) -> bool,
+) -> Option<HostError> {
+    find_unavailable_owner(routing_table, name, |unavailable| {
+        ServerId::parse(&unavailable.name).is_ok_and(|id| may_own(&id)) && can_have_tool(unavailable, name)
+    })
+}
+
+fn find_unavailable_owner<I>(
+    routing_table: &RoutingTable<I>,
+    name: &str,
+    is_owner: impl Fn(&UnavailableServer) -> bool,
+) -> Option<HostError> {
+    let unavailable = routing_table.unavailable.iter().find(|it| is_owner(it))?;
+    Some(unavailable_error(unavailable, &format!("Tool '{}'", display_name(name))))
 }
 
 /// Returns the error for an item of a server that is not available. `label` is that of the item, such as `Tool 'x'`.

@@ -18,7 +18,7 @@ mod watcher;
 
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::config::desired::ConfigUpdate;
@@ -37,7 +37,24 @@ pub struct FollowHandle {
     events: NotificationStream<FollowEvent>,
     profiles: Vec<FileProfile>,
     stop: oneshot::Sender<()>,
+    reload: ReloadTrigger,
     task: JoinHandle<()>,
+}
+
+/// Makes a host read its followed files at once, also where no change of them was reported.
+#[derive(Debug, Clone, Default)]
+pub struct ReloadTrigger(Arc<Notify>);
+
+impl ReloadTrigger {
+    /// Reads the files again. Only a changed content has an effect.
+    pub fn reload(&self) {
+        self.0.notify_one();
+    }
+
+    /// Waits for the next request. Cancel-safe.
+    async fn requested(&self) {
+        self.0.notified().await;
+    }
 }
 
 impl FollowHandle {
@@ -47,16 +64,22 @@ impl FollowHandle {
         let events = router.subscribe();
         let (stop, stopped) = oneshot::channel();
         let (begun, first) = oneshot::channel();
+        let reload = ReloadTrigger::default();
         let follower = Follower::new(request, updates, router, watcher::system_watch());
-        let task = tokio::spawn(follower.run(stopped, begun));
+        let task = tokio::spawn(follower.run(stopped, reload.clone(), begun));
         // Fails only if the host has shut down.
         let profiles = first.await.unwrap_or_default();
-        FollowHandle { events, profiles, stop, task }
+        FollowHandle { events, profiles, stop, reload, task }
     }
 
     /// Returns the files that could be read at first, with their profiles.
     pub fn profiles(&self) -> &[FileProfile] {
         &self.profiles
+    }
+
+    /// Returns what makes the task read the files at once.
+    pub fn reload_trigger(&self) -> ReloadTrigger {
+        self.reload.clone()
     }
 
     /// Returns the next event; `None` after the host has shut down. The first events report the first read.
@@ -70,7 +93,7 @@ impl FollowHandle {
 
     /// Stops following and waits for its end. Running servers continue.
     pub async fn stop(self) {
-        let FollowHandle { events: _, profiles: _, stop, task } = self;
+        let FollowHandle { events: _, profiles: _, stop, reload: _, task } = self;
         // Fails if the host has shut down already.
         let _ = stop.send(());
         if let Err(error) = task.await {

@@ -15,7 +15,7 @@ use mcp_host_registry::{
     Builtins, Catalog, CatalogServer, CompiledRules, Decision, ExposureVerdict, ListKind, RuleStep,
     ToolLookup, decide_all,
 };
-use mcp_host_runtime::{Approval, LoadedConfig, ServerDefinitions, Supervision};
+use mcp_host_runtime::{Approval, Host, LoadedConfig, ServerDefinitions, Supervision};
 use serde::Serialize;
 
 use crate::args::{ExplainArgs, Format};
@@ -23,7 +23,7 @@ use crate::config::context::Context;
 use crate::config::file::ConfigFile;
 use crate::config::lock::load_approval;
 use crate::host::startup::{WaitFor, wait_for_servers};
-use crate::host::{select_server, unknown_server, with_servers};
+use crate::host::{gateway_options, select_server, unknown_server, with_host};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{json, sanitize, style};
@@ -62,7 +62,7 @@ pub(crate) async fn run(
         desired = select_server(desired, Some(server.as_str()))?;
     }
     // Start the servers without the lock file, so that the items that the lock file withholds are explained too.
-    let exit = with_servers(desired, Supervision::Off, None, signals, async |host| {
+    let exit = with_host(Host::start(gateway_options(Supervision::Off)), desired, signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::All).await;
         let (mut all, mut any_unreachable) = (Vec::new(), false);
         for server in &prepared.servers {

@@ -9,13 +9,15 @@ use std::path::PathBuf;
 use mcp_host_model::ServerId;
 use mcp_host_registry::{Drift, DriftPolicy, ItemKind, LockFile};
 use mcp_host_runtime::{
-    DesiredServers, Host, HostSnapshot, ServerDefinitions, create_like, lock_path, read_lock, save,
+    DesiredServers, Host, HostSnapshot, ServerDefinitions, Supervision, create_like, lock_path, read_lock,
+    save,
 };
 
 use crate::args::{Format, LockArgs};
 use crate::config::context::Context;
 use crate::config::refusal::StartRefusal;
-use crate::host::report_with_servers;
+use crate::host::startup::{WaitFor, wait_for_servers};
+use crate::host::{gateway_options, with_host};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{json, sanitize, style};
@@ -52,8 +54,10 @@ struct PreparedLock {
 pub(crate) async fn run(context: &Context, args: LockArgs, signals: &mut Signals) -> Result<Exit, Failure> {
     let prepared = run_until_signal(signals, prepare(context, args)).await??;
     let desired = prepared.desired.clone();
-    let exit = report_with_servers(context, desired, None, signals, async |host| {
-        compare_and_write(context, host, prepared).await
+    let host = Host::start(gateway_options(Supervision::Off));
+    let exit = with_host(host, desired, signals, async |host| {
+        wait_for_servers(host, &context.progress(), WaitFor::All).await;
+        context.print_result(compare_and_write(context, host, prepared).await).await
     });
     Ok(exit.await)
 }

@@ -5,6 +5,7 @@
 mod audit;
 mod authorization;
 mod events;
+mod hang_up;
 mod metrics;
 mod tokens;
 
@@ -17,7 +18,7 @@ use mcp_host_gateway::{
     TaskKey, TlsFiles, Tokens, serve_stdio,
 };
 use mcp_host_model::ServerId;
-use mcp_host_runtime::{AdminTools, FollowHandle, Host, RequestingServers, Supervision};
+use mcp_host_runtime::{AdminTools, FollowHandle, Host, Supervision};
 use mcp_host_transport::Eras;
 use tokio::sync::oneshot;
 
@@ -33,6 +34,7 @@ use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
 use crate::runtime::signals::{Signals, serve_until_signal};
 use events::{log_file_events, log_server_events};
+use hang_up::handle_hang_ups;
 use metrics::MetricsRecorder;
 use tokens::{TokenSource, ViewLimits, publish_views};
 
@@ -41,9 +43,6 @@ const SHUTDOWN_MARGIN: Duration = Duration::from_secs(1);
 
 /// How long the end of the command waits for the rest of the audit log.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// The client capabilities that the host declares to servers, besides that for apps.
-const CAPABILITIES: &str = r#""sampling":{},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}"#;
 
 impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Failure {
@@ -65,20 +64,15 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     log::start_serving(args.log_level, default_level, args.log_format, context.console.err_colour)
         .map_err(Failure::usage)?;
     let audit = audit::open_audit_log(&args).await?;
-    let hang_up = audit.as_ref().and_then(|_| signals.take_hang_up());
+    let hang_up = signals.take_hang_up();
     let prepared = prepare(&args, audit.clone()).await?;
     let FollowedConfig { request, approval } = FollowedConfig::find(context, args.file.as_deref()).await?;
-    let mut options = host::options(Supervision::default());
+    let mut options = host::gateway_options(Supervision::default());
     options.catalog.approval = approval;
     options.catalog.tool_budget.max_tools = args.max_tools;
     options.catalog.tool_budget.max_tokens = args.max_tool_tokens;
     options.catalog.admin_tools = if args.admin { AdminTools::Enabled } else { AdminTools::Disabled };
     options.connections.eras = args.era.unwrap_or(Eras::Both);
-    // A shared server receives the capabilities once, in its handshake, before any client is connected. So all are
-    // declared. A server that uses one of them gets an instance for each client, with the capabilities of that client.
-    options.leases.requesting_servers = RequestingServers::Lease;
-    options.server_requests.declared_capabilities =
-        host::client_capabilities(&format!("{CAPABILITIES},{}", host::APPS_CAPABILITY));
     if let Some(drain) = args.drain {
         options.processes.drain = Duration::from_secs(drain);
     }
@@ -88,8 +82,8 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     let serving = async {
         let follow_handle = follow(context, &host, request).await;
         tokio::select! {
+            () = handle_hang_ups(hang_up, follow_handle.reload_trigger(), audit.as_ref()) => Ok(()),
             served = serve(&host, follow_handle, prepared, stop_receiver) => served,
-            never = audit::reopen_on_signal(hang_up, audit.as_ref()) => match never {},
         }
     };
     // After a signal, running requests finish and the clients are notified.
@@ -204,7 +198,9 @@ async fn serve(
             ServeEndpoint::Stdio => {
                 publish_views(host, &Tokens::default(), &limits).await;
                 tokio::select! {
-                    () = serve_stdio(&gateway, tokio::io::stdin(), tokio::io::stdout()) => {}
+                    () = serve_stdio(&gateway, tokio::io::stdin(), tokio::io::stdout()) => {
+                        tracing::info!(target: OPERATOR, "stopping because the client has closed standard input");
+                    }
                     _ = stop_receiver => {}
                 }
                 Ok(())
@@ -218,8 +214,16 @@ async fn serve(
                 };
                 let tokens = options.tokens.clone();
                 limits.scopes = options.resource_server.as_ref().map(|server| server.scopes.clone());
+                let is_open = options.tokens.is_empty() && options.resource_server.is_none();
                 let server = HttpServer::bind(address, gateway, *options).await?;
                 tracing::info!(target: OPERATOR, "serving MCP at {}", server.url());
+                if is_open {
+                    tracing::warn!(
+                        target: OPERATOR,
+                        "no token is needed: every program and user of this machine can call the servers; --token-file \
+                         requires tokens"
+                    );
+                }
                 let updater = server.token_updater();
                 publish_views(host, &tokens, &limits).await;
                 tokio::select! {

@@ -1,7 +1,8 @@
 //! The tokens of `serve`: read from a file and a variable; the file is followed.
 
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use mcp_host_gateway::{ScopeMap, TokenUpdater, Tokens};
 use mcp_host_model::{Secret, ServerId};
@@ -89,7 +90,11 @@ impl TokenSource {
         let mut text = String::new();
         if let Some(path) = self.file.clone() {
             let shown = path.display().to_string();
-            let read = run_blocking(move || read_file(&path, MAX_TOKEN_FILE)).await;
+            let read = run_blocking(move || {
+                warn_if_writable(&path);
+                read_file(&path, MAX_TOKEN_FILE)
+            });
+            let read = read.await;
             text = read.map_err(|error| format!("cannot read {shown}: {error}"))?;
         }
         if let Some(variable) = &self.variable {
@@ -101,6 +106,14 @@ impl TokenSource {
             return Err("the token file or variable contains no token".to_owned());
         }
         Ok(tokens)
+    }
+}
+
+/// Logs a warning if every user can change the file, and so give out tokens. Reads the disk.
+fn warn_if_writable(path: &Path) {
+    if path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o002 != 0) {
+        let shown = path.display();
+        tracing::warn!(target: OPERATOR, "every user can change the token file {shown}: run chmod 600 {shown}");
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinError;
 use tokio::time::Instant;
 
+use super::ReloadTrigger;
 use super::debounce::Debounce;
 use super::event::{FollowEvent, Reload, WatchMode};
 use super::files::{ChangeHint, FilesUpdate, FollowedFiles, ReadRequest};
@@ -106,6 +107,7 @@ impl Follower {
     pub(super) async fn run(
         mut self,
         mut stopped: oneshot::Receiver<()>,
+        reload: ReloadTrigger,
         begun: oneshot::Sender<Vec<FileProfile>>,
     ) {
         let mut begun = Some(begun);
@@ -124,6 +126,11 @@ impl Follower {
                     begun.take().map(|it| it.send(self.files.profiles()));
                 }
                 purpose = wait_for_read(due), if task.is_none() => task = Some(self.begin(purpose)),
+                () = reload.requested() => {
+                    // A change may have been missed, so the watches are set again too.
+                    self.trust = Trust::Renew;
+                    self.debounce = self.debounce.record(Instant::now());
+                }
                 () = self.changes.changed() => {
                     self.hint = ChangeHint::Reported;
                     self.debounce = self.debounce.record(Instant::now());

@@ -97,7 +97,7 @@ impl FollowedFolder {
         let events = router.subscribe();
         let (stop, stopped) = oneshot::channel();
         let follower = Follower::new(request, updates, router, Some(make));
-        let task = tokio::spawn(follower.run(stopped, oneshot::channel().0));
+        let task = tokio::spawn(follower.run(stopped, ReloadTrigger::default(), oneshot::channel().0));
         FollowedFolder { folder, watches, updates: updated, events, stop, task, begun: Instant::now() }
     }
 
