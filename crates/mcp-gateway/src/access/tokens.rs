@@ -214,7 +214,8 @@ impl Token {
 /// Reads a date, which means its start in UTC, or a time with its offset.
 fn read_time(text: &str) -> Option<SystemTime> {
     let time = text.parse::<Timestamp>().ok().or_else(|| {
-        let date = text.parse::<Date>().ok()?;
+        // A date with a time but no offset is ambiguous.
+        let date = text.parse::<Date>().ok().filter(|_| text.len() == "2026-12-31".len())?;
         Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp())
     });
     time.map(SystemTime::from)
