@@ -96,7 +96,7 @@ fn level_is_that_of_the_option_then_of_the_variable() {
 fn sighup_reads_the_configuration_and_a_stop_names_its_reason() {
     let workspace = Workspace::dominds(SHARED_DEMO);
     let (mut child, address, log) = serve_and_log(&workspace, &["serve", ".", "--http", "127.0.0.1:0"]);
-    let warning = log.until(&["no token is needed"]);
+    let warning = log.until(&["every user of this machine can call tools"]);
     assert!(warning.contains("WARN") && warning.contains("--token-file"), "{warning}");
     for _ in 0..2 {
         send_signal("HUP", child.id());

@@ -52,7 +52,13 @@ fn masked(text: &str, workspace: &Workspace) -> String {
         }
         // A progress bar looks different in each run, and typed input may leave a copy of it on the screen.
         if !line.contains("] sleep: ") {
-            res.push_str(&logged.map_or(line.clone(), |event| format!("TIME INFO operator: {event}")));
+            let warned = line.split_once(" WARN operator: ").map(|(_time, event)| event);
+            let shown = match (logged, warned) {
+                (Some(event), _) => format!("TIME INFO operator: {event}"),
+                (None, Some(event)) => format!("TIME WARN operator: {event}"),
+                (None, None) => line.clone(),
+            };
+            res.push_str(&shown);
             res.push('\n');
         }
     }
@@ -159,7 +165,7 @@ fn commands_in_a_terminal() {
     let mut res = String::new();
     for (line, begun) in [
         ("shell .", "mcp>"),
-        ("serve . --http 127.0.0.1:0", "serving MCP at"),
+        ("serve . --http 127.0.0.1:0", "can call tools"),
         ("record . -o out.jsonl --call sleep '{\"ms\":600000,\"steps\":1000}'", "step 1 of"),
         ("replay out.jsonl --http 127.0.0.1:0", "http://"),
     ] {

@@ -220,8 +220,7 @@ async fn serve(
                 if is_open {
                     tracing::warn!(
                         target: OPERATOR,
-                        "no token is needed: every program and user of this machine can call the servers; --token-file \
-                         requires tokens"
+                        "without --token-file every user of this machine can call tools"
                     );
                 }
                 let updater = server.token_updater();
