@@ -128,7 +128,7 @@ impl Follower {
                 purpose = wait_for_read(due), if task.is_none() => task = Some(self.begin(purpose)),
                 () = reload.requested() => {
                     // A change may have been missed, so the watches are set again too.
-                    self.trust = Trust::Renew;
+                    self.trust = WatchTrust::Renew;
                     self.debounce = self.debounce.record(Instant::now());
                 }
                 () = self.changes.changed() => {
