@@ -40,7 +40,7 @@ use crate::session::usage::CapacityError;
 /// How long requests wait for the first of the servers that start together with the gateway.
 const STARTUP_WAIT: Duration = Duration::from_secs(15);
 
-/// How long requests wait for the other servers once one is ready (RPT-060).
+/// How long requests wait for the other servers once one is ready.
 const FURTHER_SERVERS_WAIT: Duration = Duration::from_secs(2);
 
 /// Options of a gateway.

@@ -1,8 +1,8 @@
 //! Definitions for clients: what a server lists, in a form that every client reads.
 //!
-//! Clients check a list as a whole. A single invalid definition costs a strict client all tools of all servers, so members
-//! that the protocol does not allow are dropped or completed here. The official TypeScript client is the strictest: it
-//! also compiles each output schema. A valid definition keeps its bytes.
+//! Clients check a list as a whole. A single invalid definition costs a strict client all tools of all servers, so
+//! members that the protocol does not allow are dropped or completed here. The official TypeScript client is the
+//! strictest: it also compiles each output schema. A valid definition keeps its bytes.
 
 use mcp_host_model::{RawJson, Tool};
 use serde_json::{Map, Value};
@@ -79,7 +79,7 @@ const RESOURCE: &[(&str, MemberForm)] = &[
 /// Returns the definition of a tool for clients.
 pub fn tool_for_clients(tool: &Tool) -> RawJson {
     let has_schema = tool.raw.members().is_some_and(|it| it.iter().any(|(key, _)| key == "inputSchema"));
-    let definition = mend_object(&tool.raw, TOOL);
+    let definition = correct_object(&tool.raw, TOOL);
     if has_schema {
         return definition;
     }
@@ -90,30 +90,30 @@ pub fn tool_for_clients(tool: &Tool) -> RawJson {
 
 /// Returns the definition of a prompt for clients.
 pub fn prompt_for_clients(definition: &RawJson) -> RawJson {
-    mend_object(definition, PROMPT)
+    correct_object(definition, PROMPT)
 }
 
 /// Returns the definition of a resource or a resource template for clients.
 pub fn resource_for_clients(definition: &RawJson) -> RawJson {
-    mend_object(definition, RESOURCE)
+    correct_object(definition, RESOURCE)
 }
 
-/// Returns the object with each member in its form. An object that has nothing to mend keeps its bytes.
-fn mend_object(object: &RawJson, forms: &[(&str, MemberForm)]) -> RawJson {
+/// Returns the object with each member in its form. An object that has no mistake keeps its bytes.
+fn correct_object(object: &RawJson, forms: &[(&str, MemberForm)]) -> RawJson {
     let Some(members) = object.members() else { return object.clone() };
     let mut is_changed = false;
     let mut text = String::from("{");
     for (key, value) in &members {
         let form = forms.iter().find(|(name, _)| name == key).map_or(Any, |(_, form)| *form);
-        let mended = form.mend(value);
-        is_changed |= mended.as_ref() != Some(value);
-        let Some(mended) = mended else { continue };
+        let corrected = form.correct(value);
+        is_changed |= corrected.as_ref() != Some(value);
+        let Some(corrected) = corrected else { continue };
         if text.len() > 1 {
             text.push(',');
         }
         text.push_str(&Value::from(&**key).to_string());
         text.push(':');
-        text.push_str(mended.as_str());
+        text.push_str(corrected.as_str());
     }
     if !is_changed {
         return object.clone();
@@ -124,7 +124,7 @@ fn mend_object(object: &RawJson, forms: &[(&str, MemberForm)]) -> RawJson {
 
 impl MemberForm {
     /// Returns the value in this form, or `None` if it must be dropped.
-    fn mend(self, value: &RawJson) -> Option<RawJson> {
+    fn correct(self, value: &RawJson) -> Option<RawJson> {
         let first = value.as_bytes()[0];
         let keep = |is_valid: bool| is_valid.then(|| value.clone());
         match self {
@@ -133,45 +133,45 @@ impl MemberForm {
             Flag => keep(matches!(first, b't' | b'f')),
             Any => keep(first != b'n' && !is_too_deep(value)),
             Object(forms) => {
-                keep(first == b'{' && !is_too_deep(value)).map(|value| mend_object(&value, forms))
+                keep(first == b'{' && !is_too_deep(value)).map(|value| correct_object(&value, forms))
             }
-            Objects(forms) => mend_objects(value, forms),
+            Objects(forms) => correct_objects(value, forms),
             Texts => keep(value.read::<Vec<String>>().is_ok()),
-            InputSchema => Some(mend_input_schema(value)),
-            OutputSchema => mend_output_schema(value),
+            InputSchema => Some(correct_input_schema(value)),
+            OutputSchema => correct_output_schema(value),
         }
     }
 }
 
 /// Returns the list without elements that lack the first of `forms`. `None` if it is no list.
-fn mend_objects(value: &RawJson, forms: &[(&str, MemberForm)]) -> Option<RawJson> {
+fn correct_objects(value: &RawJson, forms: &[(&str, MemberForm)]) -> Option<RawJson> {
     if is_too_deep(value) {
         return None;
     }
     let elements: Vec<&serde_json::value::RawValue> = value.read().ok()?;
-    let mended: Vec<RawJson> = elements
+    let corrected: Vec<RawJson> = elements
         .iter()
-        .map(|element| mend_object(&RawJson::copy_of(element), forms))
+        .map(|element| correct_object(&RawJson::copy_of(element), forms))
         .filter(|element| {
             let members = element.members().unwrap_or_default();
             forms.first().is_none_or(|(required, _)| members.iter().any(|(key, _)| key == required))
         })
         .collect();
-    let is_unchanged = mended.len() == elements.len()
-        && mended.iter().zip(&elements).all(|(mended, element)| mended.as_str() == element.get());
+    let is_unchanged = corrected.len() == elements.len()
+        && corrected.iter().zip(&elements).all(|(corrected, element)| corrected.as_str() == element.get());
     if is_unchanged {
         return Some(value.clone());
     }
-    let texts: Vec<&str> = mended.iter().map(RawJson::as_str).collect();
+    let texts: Vec<&str> = corrected.iter().map(RawJson::as_str).collect();
     Some(parsed(format!("[{}]", texts.join(","))))
 }
 
-/// Returns the schema of a tool's arguments as a schema of an object. One that cannot be mended accepts any object: the
-/// server checks the arguments itself.
-fn mend_input_schema(schema: &RawJson) -> RawJson {
+/// Returns the schema of a tool's arguments as a schema of an object. One that cannot be corrected accepts any object,
+/// because the server checks the arguments itself.
+fn correct_input_schema(schema: &RawJson) -> RawJson {
     let any_object = || RawJson::parse(ANY_OBJECT.into()).expect("it is JSON");
     match read_schema(schema) {
-        Some(mut members) => match mend_schema_root(&mut members) {
+        Some(mut members) => match correct_schema_root(&mut members) {
             true => RawJson::from_value(&members).unwrap_or_else(|_| any_object()),
             false => schema.clone(),
         },
@@ -179,17 +179,17 @@ fn mend_input_schema(schema: &RawJson) -> RawJson {
     }
 }
 
-/// Returns the schema of a tool's arguments with its type. A schema that has none is one of an object, because arguments
-/// are.
+/// Returns the schema of a tool's arguments with its type. A schema without one is that of an object, because
+/// arguments are.
 pub(super) fn complete_input_schema(schema: &RawJson) -> RawJson {
     match schema.members() {
-        Some(members) if members.iter().all(|(key, _)| key != "type") => mend_input_schema(schema),
+        Some(members) if members.iter().all(|(key, _)| key != "type") => correct_input_schema(schema),
         _ => schema.clone(),
     }
 }
 
 /// Returns the schema of a tool's results, or `None` if a client could not compile it.
-fn mend_output_schema(schema: &RawJson) -> Option<RawJson> {
+fn correct_output_schema(schema: &RawJson) -> Option<RawJson> {
     let mut members = read_schema(schema)?;
     let is_of_object = members.get("type").is_none_or(|kind| kind == "object");
     if !is_of_object || output_schema_defect(schema).is_some() || !can_be_compiled(&members) {
@@ -197,7 +197,7 @@ fn mend_output_schema(schema: &RawJson) -> Option<RawJson> {
     }
     // Two schemas with one id exclude each other in one client.
     let has_id = ["$id", "id"].iter().filter(|key| members.remove(**key).is_some()).count() > 0;
-    match mend_schema_root(&mut members) || has_id {
+    match correct_schema_root(&mut members) || has_id {
         true => RawJson::from_value(&members).ok(),
         false => Some(schema.clone()),
     }
@@ -209,7 +209,7 @@ fn read_schema(schema: &RawJson) -> Option<Map<String, Value>> {
 }
 
 /// Corrects the root of a schema. Returns whether anything was changed.
-fn mend_schema_root(members: &mut Map<String, Value>) -> bool {
+fn correct_schema_root(members: &mut Map<String, Value>) -> bool {
     let before = members.len();
     members.retain(|key, value| !value.is_null() || matches!(key.as_str(), "default" | "const"));
     let mut is_changed = members.len() != before;
@@ -360,7 +360,7 @@ mod tests {
     #[track_caller]
     fn check_output(schema: &str, want: Option<&str>) {
         let schema = RawJson::parse(schema.to_owned().into()).unwrap();
-        assert_eq!(mend_output_schema(&schema).as_ref().map(RawJson::as_str), want, "{schema:?}");
+        assert_eq!(correct_output_schema(&schema).as_ref().map(RawJson::as_str), want, "{schema:?}");
     }
 
     // RPT-011

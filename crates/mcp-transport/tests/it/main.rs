@@ -23,6 +23,7 @@ mod known_era;
 #[cfg(feature = "stdio")]
 mod odd_output;
 #[cfg(feature = "testing")]
+mod odd_lists;
 mod own_transport;
 mod retry;
 #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]

@@ -114,8 +114,8 @@ impl<'a> CompiledRules<'a> {
         Decision { server: self.server.clone(), original: original.to_owned(), exposed, verdict, rule }
     }
 
-    /// Returns the decision with another name, if the naming policy may change names: two names of a server may become
-    /// one, and stay distinct by the hash of the later one (RPT-070).
+    /// Returns another name for an item whose exposed name is taken by its own server: it ends with the hash of the
+    /// original name. `None` if the naming policy changes no names.
     pub(crate) fn distinguish(&self, decision: &Decision) -> Option<ExposedName> {
         let name = decision.exposed.as_ref()?;
         match self.rules.naming {
