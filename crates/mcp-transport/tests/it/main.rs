@@ -20,10 +20,10 @@ mod http2;
 mod in_memory;
 mod input_required;
 mod known_era;
-#[cfg(feature = "stdio")]
-mod odd_output;
 #[cfg(feature = "testing")]
 mod odd_lists;
+#[cfg(feature = "stdio")]
+mod odd_output;
 mod own_transport;
 mod retry;
 #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
