@@ -1,7 +1,7 @@
 //! The texts that start a program: its command, its arguments and its working directory.
 //!
 //! Some programs replace `~` or `$NAME` in them (DIA-06). Here both become references of the model. What a program does
-//! not replace, although it looks like a reference, is told.
+//! not replace, although it looks like a reference, gets a warning.
 
 use mcp_host_model::{Secret, Severity, TemplatePart};
 
@@ -133,7 +133,9 @@ fn find_foreign_reference(text: &str, rule: ReferenceRule) -> Option<&str> {
         text.match_indices(opening).find_map(|(at, _)| {
             let inner = &text[at + opening.len()..];
             let length = name_length(inner);
-            let is_found = length >= SHORTEST_NAME && inner[length..].starts_with(closing);
+            // `${env:NAME}` has opencode's form inside.
+            let is_own = text[..at].ends_with('$');
+            let is_found = !is_own && length >= SHORTEST_NAME && inner[length..].starts_with(closing);
             is_found.then(|| &text[at..at + opening.len() + length + closing.len()])
         })
     };
@@ -170,7 +172,9 @@ mod tests {
         check("a {{USER_ID}} b", Some("{{USER_ID}}"));
         check("%APPDATA%/x", Some("%APPDATA%"));
         check("x{env:TOKEN}", Some("{env:TOKEN}"));
-        for text in ["{{.Name}}", "{{ X }}", "100%", "http://x/%E2A%20", "${env:}", "%A%", "{env:}"] {
+        for text in
+            ["{{.Name}}", "{{ X }}", "100%", "http://x/%E2A%20", "${env:}", "a${env:TOKEN}b", "%A%", "{env:}"]
+        {
             check(text, None);
         }
         assert_eq!(find_foreign_reference("{env:TOKEN}", ReferenceRule::Opencode), None);
