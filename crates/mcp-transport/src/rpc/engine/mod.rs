@@ -27,13 +27,13 @@ use crate::rpc::handlers::ServerEvent;
 use crate::rpc::outcome::RpcOutcome;
 use crate::rpc::pending::{InsertedCall, PendingCalls};
 use crate::rpc::progress::OnProgress;
-use crate::rpc::request_owner::{CallOwner, MessageOwner};
+use crate::rpc::request_owner::CallOwner;
 use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::rpc::{frame, notification, progress};
 use crate::transport::inline_sender::ExchangeFuture;
 use crate::transport::{
-    Dial, Epoch, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue,
-    OutboundSender, RequestId, StreamError, StreamId,
+    Dial, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue, OutboundSender,
+    RequestId, StreamError, StreamId,
 };
 use call_future::{CallFuture, send_cancel};
 
