@@ -16,6 +16,8 @@
 //!
 //! A client's token is never sent to a server.
 //!
+//! Ids such as `RPT-200` name rules, the promised behaviour; `docs/rules.md` in the repository lists them.
+//!
 //! ```no_run
 //! use std::sync::Arc;
 //!

@@ -11,8 +11,6 @@ use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::output::log::OPERATOR;
-
 /// The installed handlers of the three signals.
 pub(crate) struct Signals {
     /// `None` if it does not end the process.
@@ -53,11 +51,11 @@ impl Signals {
     }
 }
 
-/// Serves until `serving` ends or a signal arrives. After a signal, drops `stop_sender` and waits for `serving` to
+/// Serves until `serving` ends or a signal arrives. After a signal, sends it to `stop_sender` and waits for `serving` to
 /// end, at most for `drain`; another signal ends the wait. Returns the first signal as the error.
 pub(crate) async fn serve_until_signal<T>(
     signals: &mut Signals,
-    stop_sender: oneshot::Sender<()>,
+    stop_sender: oneshot::Sender<Signal>,
     drain: Duration,
     serving: impl Future<Output = T>,
 ) -> Result<T, Signal> {
@@ -67,8 +65,8 @@ pub(crate) async fn serve_until_signal<T>(
         signal = signals.next() => signal,
         served = &mut serving => return Ok(served),
     };
-    tracing::info!(target: OPERATOR, "stopping because of {signal}: running requests have up to {drain:?}");
-    drop(stop_sender);
+    // Fails if `serving` ends at the same time.
+    let _ = stop_sender.send(signal);
     tokio::select! {
         biased;
         _ = signals.next() => {}

@@ -104,7 +104,7 @@ fn sighup_reads_the_configuration_and_a_stop_names_its_reason() {
     }
     assert!(post(&address, "", INITIALIZE).contains(" 200 "));
     send_signal("TERM", child.id());
-    log.until(&["stopping because of SIGTERM: running requests have up to"]);
+    log.until(&["stopping because of SIGTERM: running requests may finish"]);
     assert_eq!(child.wait().unwrap().code(), Some(143));
     let run = workspace.run_with_input(&["serve", ".", "--stdio"], "");
     assert!(run.err.contains("stopping because the client has closed standard input"), "{run:?}");

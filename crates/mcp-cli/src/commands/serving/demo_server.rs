@@ -34,7 +34,7 @@ async fn serve_http(address: SocketAddr, signals: &mut Signals) -> Result<Exit, 
     write_stderr(&format!("the demo server listens at {http}\n"));
     write_stderr(&format!("for clients of the older SSE transport at {sse}\n"));
     write_stderr(&format!("for WebSocket at {websocket}\n"));
-    let (stop_sender, stop_receiver) = oneshot::channel::<()>();
+    let (stop_sender, stop_receiver) = oneshot::channel();
     // Dropping the sender starts the shutdown.
     let serving = server.serve(async { drop(stop_receiver.await) });
     Ok(match serve_until_signal(signals, stop_sender, DRAIN_TIMEOUT, serving).await?? {

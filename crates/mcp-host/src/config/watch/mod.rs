@@ -10,6 +10,7 @@ mod file_watch;
 mod files;
 mod lock;
 mod merge;
+mod reload_trigger;
 mod request;
 mod snapshot;
 mod task;
@@ -18,7 +19,7 @@ mod watcher;
 
 use std::sync::Arc;
 
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::config::desired::ConfigUpdate;
@@ -28,6 +29,7 @@ use task::Follower;
 pub use event::{FilePresence, FollowEvent, RefusedFile, Reload, ReloadedFile, ShadowedServer, WatchMode};
 pub use file_watch::FileWatch;
 pub use lock::FollowLock;
+pub use reload_trigger::ReloadTrigger;
 pub use request::{FileProfile, FollowRequest};
 
 /// A handle of followed files. Dropping it stops following: running servers continue, and the problems of the files are
@@ -39,22 +41,6 @@ pub struct FollowHandle {
     stop: oneshot::Sender<()>,
     reload: ReloadTrigger,
     task: JoinHandle<()>,
-}
-
-/// Makes a host read its followed files at once, also where no change of them was reported.
-#[derive(Debug, Clone, Default)]
-pub struct ReloadTrigger(Arc<Notify>);
-
-impl ReloadTrigger {
-    /// Reads the files again. Only a changed content has an effect.
-    pub fn reload(&self) {
-        self.0.notify_one();
-    }
-
-    /// Waits for the next request. Cancel-safe.
-    async fn requested(&self) {
-        self.0.notified().await;
-    }
 }
 
 impl FollowHandle {

@@ -21,6 +21,7 @@ use mcp_host_model::ServerId;
 use mcp_host_runtime::{AdminTools, FollowHandle, Host, Supervision};
 use mcp_host_transport::Eras;
 use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::RecvError;
 
 use crate::args::ServeArgs;
 use crate::config::context::Context;
@@ -32,7 +33,7 @@ use crate::output::failure::Failure;
 use crate::output::log::{self, LogLevelName, OPERATOR};
 use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
-use crate::runtime::signals::{Signals, serve_until_signal};
+use crate::runtime::signals::{Signal, Signals, serve_until_signal};
 use events::{log_file_events, log_server_events};
 use hang_up::handle_hang_ups;
 use metrics::MetricsRecorder;
@@ -78,7 +79,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     }
     let shutdown_limit = prepared.options.bounds.shutdown_grace + SHUTDOWN_MARGIN;
     let host = Arc::new(Host::start(options));
-    let (stop_sender, stop_receiver) = oneshot::channel::<()>();
+    let (stop_sender, stop_receiver) = oneshot::channel();
     let serving = async {
         let follow_handle = follow(context, &host, request).await;
         tokio::select! {
@@ -180,7 +181,7 @@ async fn serve(
     host: &Arc<Host>,
     follow_handle: FollowHandle,
     prepared: PreparedServe,
-    stop_receiver: oneshot::Receiver<()>,
+    stop_receiver: oneshot::Receiver<Signal>,
 ) -> Result<(), Failure> {
     let PreparedServe { mut options, endpoint } = prepared;
     if let Some(server) = &options.scope.server {
@@ -201,7 +202,7 @@ async fn serve(
                     () = serve_stdio(&gateway, tokio::io::stdin(), tokio::io::stdout()) => {
                         tracing::info!(target: OPERATOR, "stopping because the client has closed standard input");
                     }
-                    _ = stop_receiver => {}
+                    signal = stop_receiver => log_stop(signal),
                 }
                 Ok(())
             }
@@ -226,7 +227,7 @@ async fn serve(
                 let updater = server.token_updater();
                 publish_views(host, &tokens, &limits).await;
                 tokio::select! {
-                    () = server.serve(async { drop(stop_receiver.await) }) => {}
+                    () = server.serve(async { log_stop(stop_receiver.await) }) => {}
                     never = upkeep => match never {},
                     never = token_source.follow(tokens, updater, host, &limits) => match never {},
                 }
@@ -238,5 +239,12 @@ async fn serve(
         served = served => served,
         never = log_file_events(follow_handle) => match never {},
         never = log_server_events(host) => match never {},
+    }
+}
+
+/// Logs the signal that ends the command. Without one, the command ends for a reason that is reported elsewhere.
+fn log_stop(signal: Result<Signal, RecvError>) {
+    if let Ok(signal) = signal {
+        tracing::info!(target: OPERATOR, "stopping because of {signal}: running requests may finish");
     }
 }

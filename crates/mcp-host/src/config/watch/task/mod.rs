@@ -11,11 +11,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinError;
 use tokio::time::Instant;
 
-use super::ReloadTrigger;
 use super::debounce::Debounce;
 use super::event::{FollowEvent, Reload, WatchMode};
 use super::files::{ChangeHint, FilesUpdate, FollowedFiles, ReadRequest};
 use super::lock::{LockSnapshot, LockUpdate, read_lock_file};
+use super::reload_trigger::ReloadTrigger;
 use super::request::{FileProfile, FollowRequest};
 use super::snapshot::{FileSnapshot, SourceContents, absolute, is_unchanged, read_config};
 use super::watcher::{ChangeSignal, FolderWatcher, WatchFactory, WatchTrust};
