@@ -31,8 +31,8 @@ pub(super) struct OverAcpConnection {
 }
 
 impl OverAcp {
-    /// Wraps an agent's connection to its client, of ACP version 1 or 2: pass the result of `connection.into_raw()`. Fails
-    /// if it is closed.
+    /// Wraps an agent's connection to its client, of ACP version 1 or 2: pass the result of `connection.into_raw()`.
+    /// Fails if it is closed.
     pub fn new(connection: ConnectionTo<Client>) -> Result<OverAcp, Error> {
         let routes = Arc::new(RequestRoutes::default());
         let handler = connection.add_dynamic_handler(NotificationHandler(Arc::clone(&routes)))?;

@@ -51,8 +51,8 @@ impl Signals {
     }
 }
 
-/// Serves until `serving` ends or a signal arrives. After a signal, sends it to `stop_sender` and waits for `serving` to
-/// end, at most for `drain`; another signal ends the wait. Returns the first signal as the error.
+/// Serves until `serving` ends or a signal arrives. After a signal, sends it to `stop_sender` and waits for `serving`
+/// to end, at most for `drain`; another signal ends the wait. Returns the first signal as the error.
 pub(crate) async fn serve_until_signal<T>(
     signals: &mut Signals,
     stop_sender: oneshot::Sender<Signal>,

@@ -19,7 +19,8 @@ pub(crate) const SLOW_POLLS: usize = 3;
 /// argument `ask` and the notifications about tasks in `notify`, and then returns the JSON text in the
 /// argument `result` or `error`. The resource `x:1` of `old` and `new` fails with a protocol error. Their
 /// tool `work` does the same as `say` and must run as a task. Their task `t 1` is complete, and `t slow` is
-/// complete after some polls. `mute` sends nothing. `one` and `two` list the same resource and have others that they do not list.
+/// complete after some polls. `mute` sends nothing. `one` and `two` list the same resource and have others that they do
+/// not list.
 pub(crate) fn dial(name: &str, calls: &ReceivedCalls) -> Option<Arc<dyn Dial>> {
     if name == "mute" {
         let silent = |stream: DuplexStream| async move {

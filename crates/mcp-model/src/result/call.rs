@@ -40,8 +40,8 @@ pub struct ParsedToolResult {
 
 impl<'de> Deserialize<'de> for ToolResult {
     /// Reads the `result` member of a response. Fails if it is not an object, or if `resultType` is present and not
-    /// `complete`. A block of an unknown form becomes [`Content::Unknown`]; a `content` that is a text or a block counts as
-    /// a list of it.
+    /// `complete`. A block of an unknown form becomes [`Content::Unknown`]; a `content` that is a text or a block
+    /// counts as a list of it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ToolResult, D::Error> {
         #[derive(Deserialize)]
         struct ToolResultJson<'a> {

@@ -61,8 +61,8 @@ pub enum ConnectError {
         /// How the connection ended, with the evidence.
         disconnect: Arc<Disconnect>,
     },
-    /// A request of the handshake failed in the transport: there was no connection, the response was lost, or the server
-    /// refused the request, for example by an HTTP status.
+    /// A request of the handshake failed in the transport: there was no connection, the response was lost, or the
+    /// server refused the request, for example by an HTTP status.
     #[error("{0}")]
     Refused(RequestError),
     /// The server supports no version that this client supports.
@@ -95,7 +95,8 @@ impl ConnectError {
         }
     }
 
-    /// The beginning of the message that says what failed, but not why; empty if there is none. A narrow column omits it.
+    /// The beginning of the message that says what failed, but not why; empty if there is none. A narrow column omits
+    /// it.
     pub fn message_opening(&self) -> &'static str {
         if let ConnectError::Disconnected(_) = self { NOT_STARTED } else { "" }
     }
@@ -198,7 +199,8 @@ impl CallError {
     /// The beginning of the message about a connection that ended.
     pub const UNAVAILABLE: &str = UNAVAILABLE;
 
-    /// The beginning of the message that says what failed, but not why; empty if there is none. A narrow column omits it.
+    /// The beginning of the message that says what failed, but not why; empty if there is none. A narrow column omits
+    /// it.
     pub fn message_opening(&self) -> &'static str {
         if let CallError::Closed(_) | CallError::NotSent(_) = self { CallError::UNAVAILABLE } else { "" }
     }

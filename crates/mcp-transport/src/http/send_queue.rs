@@ -1,8 +1,8 @@
 //! The messages of a connection that are queued or in flight. No I/O.
 //!
-//! The driver always empties the engine's queue into this one, so that an abandonment does not wait behind messages that
-//! cannot be sent yet. This queue is bounded in bytes: beyond the limit, requests are refused, and notifications and
-//! responses are dropped, because the server does not read its input.
+//! The driver always empties the engine's queue into this one, so that an abandonment does not wait behind messages
+//! that cannot be sent yet. This queue is bounded in bytes: beyond the limit, requests are refused, and notifications
+//! and responses are dropped, because the server does not read its input.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,8 @@ pub(super) struct HttpSendQueue {
     blocked_by: Option<Epoch>,
     /// Number of messages in flight.
     in_flight: usize,
-    /// The session whose handshake is running. Meanwhile no request bypasses the queue, so that messages keep their order.
+    /// The session whose handshake is running. Meanwhile no request bypasses the queue, so that messages keep their
+    /// order.
     handshake: Option<Epoch>,
     /// The connection has ended.
     pub(super) is_closed: bool,
@@ -129,8 +130,8 @@ impl HttpSendQueue {
         true
     }
 
-    /// Removes a finished message from those in flight. Returns its state, which the caller drops after unlocking because
-    /// its abort handle wakes a task, and whether another message is queued.
+    /// Removes a finished message from those in flight. Returns its state, which the caller drops after unlocking
+    /// because its abort handle wakes a task, and whether another message is queued.
     pub(super) fn finish(&mut self, id: Option<RequestId>) -> (Option<RequestState>, bool) {
         self.in_flight -= 1;
         (id.and_then(|id| self.requests.remove(&id)), !self.queued.is_empty())

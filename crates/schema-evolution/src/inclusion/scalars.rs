@@ -11,8 +11,8 @@ use crate::keyword::{self, MEASURES, Measure};
 use crate::samples::sample_of_type;
 
 impl<'a> Prover<'a> {
-    /// Compares these keywords. Returns an obstacle for each keyword of the right side that may refuse a value of the left
-    /// side.
+    /// Compares these keywords. Returns an obstacle for each keyword of the right side that may refuse a value of the
+    /// left side.
     pub(super) fn compare_scalars(&mut self, pair: &Pair<'a>) -> Vec<Obstacle<'a>> {
         let Pair { left, right, .. } = pair;
         let Some(keywords) = right.keywords() else { return Vec::new() };

@@ -18,7 +18,7 @@ struct Row {
     /// Its entry in the configuration.
     server: Value,
     /// The commands that report it.
-    shown: Shown,
+    shown: ShownCommands,
     /// The variables that the program is run with.
     environment: Vec<(&'static str, String)>,
     /// The authority that the program trusts, as PEM.
@@ -33,7 +33,7 @@ struct Row {
 
 /// The commands to run.
 #[derive(Clone, Copy, PartialEq)]
-enum Shown {
+enum ShownCommands {
     /// `doctor` and `tools`.
     Starting,
     /// `call`: the server starts, and its tools are listed.
@@ -44,7 +44,7 @@ enum Shown {
 fn row(server: Value, cause: &'static str, remedy: &'static str) -> Row {
     Row {
         server,
-        shown: Shown::Starting,
+        shown: ShownCommands::Starting,
         environment: Vec::new(),
         authority: None,
         causes: vec![(None, cause)],
@@ -55,7 +55,7 @@ fn row(server: Value, cause: &'static str, remedy: &'static str) -> Row {
 
 impl Row {
     fn calling(self) -> Row {
-        Row { shown: Shown::Calling, ..self }
+        Row { shown: ShownCommands::Calling, ..self }
     }
 
     /// Adds a cause that only this command prints.
@@ -381,8 +381,8 @@ fn with_node(server: Value, cause: &'static str, remedy: &'static str) -> Option
 #[track_caller]
 fn check(row: &Row) {
     let commands: &[&str] = match row.shown {
-        Shown::Starting => &["doctor", "tools"],
-        Shown::Calling => &["call"],
+        ShownCommands::Starting => &["doctor", "tools"],
+        ShownCommands::Calling => &["call"],
     };
     for command in commands {
         let run = run(row, command);

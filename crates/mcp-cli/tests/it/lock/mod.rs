@@ -2,7 +2,7 @@
 //!
 //! The server is a recording of the demo server, so that tests can change its definitions.
 
-mod running;
+mod long_commands;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

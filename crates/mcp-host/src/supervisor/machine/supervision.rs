@@ -176,7 +176,7 @@ pub(super) fn next_probe_time(
     Some(saturating_after(now, probe.interval.into_iter().chain(stream_interval).min()?))
 }
 
-/// A duration that stands for "never", and with which time arithmetic does not overflow.
+/// A duration that means "never", and with which time arithmetic does not overflow.
 const YEAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
 /// Returns the time `after` from `now`, or a year from now if that overflows.

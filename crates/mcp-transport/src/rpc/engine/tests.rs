@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::error::disconnect::DisconnectReason;
 use crate::error::request_error::RequestError;
-use crate::transport::MAX_CALLS;
+use crate::transport::{Epoch, MAX_CALLS};
 
 impl Engine {
     /// The number of calls in the table and of permits in use.

@@ -29,14 +29,14 @@ fn without_echo() -> (Workspace, String) {
 }
 
 /// A running program whose lines are received as they are written.
-struct Running {
+struct RunningCommand {
     child: Child,
     out: Receiver<String>,
     err: JoinHandle<String>,
 }
 
-impl Running {
-    fn start(workspace: &Workspace, arguments: &[&str]) -> Running {
+impl RunningCommand {
+    fn start(workspace: &Workspace, arguments: &[&str]) -> RunningCommand {
         let mut child = workspace.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
         let (sender, out) = channel();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
@@ -46,7 +46,7 @@ impl Running {
             let mut text = String::new();
             stderr.read_to_string(&mut text).map(|_| text).unwrap()
         });
-        Running { child, out, err }
+        RunningCommand { child, out, err }
     }
 
     fn type_line(&mut self, line: &str) {
@@ -78,7 +78,7 @@ impl Running {
 #[test]
 fn gateway_client_is_notified_of_an_approval() {
     let (workspace, whole) = without_echo();
-    let mut serving = Running::start(&workspace, &["serve", ".", "--stdio"]);
+    let mut serving = RunningCommand::start(&workspace, &["serve", ".", "--stdio"]);
     serving.type_line(
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
     );
@@ -122,7 +122,7 @@ fn gateway_client_is_notified_of_an_approval() {
 #[test]
 fn watch_reports_lock_file_changes() {
     let (workspace, whole) = without_echo();
-    let watching = Running::start(&workspace, &["watch", ".", "--plain"]);
+    let watching = RunningCommand::start(&workspace, &["watch", ".", "--plain"]);
     watching.until("tool_not_approved/echo");
     workspace.write(LOCK, &whole);
     watching.until("approved by .minds/mcp.lock");
@@ -141,7 +141,7 @@ fn watch_reports_lock_file_changes() {
 #[test]
 fn shell_applies_a_new_approval() {
     let (workspace, whole) = without_echo();
-    let mut shell = Running::start(&workspace, &["shell", "."]);
+    let mut shell = RunningCommand::start(&workspace, &["shell", "."]);
     shell.type_line("problems");
     shell.until("tool `echo` of server `demo` is withheld");
     workspace.write(LOCK, &whole);
