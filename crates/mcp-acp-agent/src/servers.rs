@@ -122,8 +122,10 @@ impl SessionServers {
                 continue;
             };
             self.descriptions.push(description);
-            if let Endpoint::Stdio(stdio) = &mut server.endpoint {
-                stdio.cwd.get_or_insert_with(|| validated.cwd.clone().into());
+            if let (Endpoint::Stdio(stdio), TransportSpec::Stdio(StdioSpec { cwd: None, .. })) =
+                (&mut server.endpoint, &server.spec.transport)
+            {
+                stdio.cwd = Some(validated.cwd.clone().into());
             }
             if has_one_user {
                 server.spec.sharing = Sharing::Shared;

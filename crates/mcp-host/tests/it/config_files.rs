@@ -15,14 +15,22 @@ fn load_files(
     files: &[(&str, &str)],
     change: impl Fn(&Path, &mut LoadRequest),
 ) -> Result<LoadedConfig, LoadError> {
-    let folder = tempfile::tempdir().unwrap();
+    load_files_in(tempfile::tempdir().unwrap().path(), files, change)
+}
+
+/// Writes the files into the folder, and loads the first.
+fn load_files_in(
+    folder: &Path,
+    files: &[(&str, &str)],
+    change: impl Fn(&Path, &mut LoadRequest),
+) -> Result<LoadedConfig, LoadError> {
     for (name, text) in files {
-        let path = folder.path().join(name);
+        let path = folder.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    let mut request = LoadRequest::new(folder.path().join(files[0].0));
-    change(folder.path(), &mut request);
+    let mut request = LoadRequest::new(folder.join(files[0].0));
+    change(folder, &mut request);
     load(&request)
 }
 
@@ -57,8 +65,9 @@ servers:
 #[tokio::test(start_paused = true)]
 async fn dm_121_refused_reload_is_reported_and_keeps_the_configuration() {
     let fixture = HostFixture::new(&[("good", ScriptedServer::new(&["t"]))]);
+    let folder = tempfile::tempdir().unwrap();
     for text in [DOMINDS, "version: [", "version: 99\nservers: {}", DOMINDS] {
-        let loaded = load_files(&[(".minds/mcp.yaml", text)], |_, _| {}).unwrap();
+        let loaded = load_files_in(folder.path(), &[(".minds/mcp.yaml", text)], |_, _| {}).unwrap();
         assert_eq!(loaded.refused, text != DOMINDS, "{text}");
         if !loaded.refused {
             fixture.host.apply(loaded.desired).await;

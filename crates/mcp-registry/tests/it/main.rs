@@ -163,8 +163,8 @@ proptest! {
         let whole = Catalog::build(&builtins(), &servers);
         for it in whole.tools() {
             let entry = servers.iter().find(|entry| entry.id == it.server).expect("it came from there");
-            let alone = decide(&entry.id, &entry.exposure.tools, &it.tool.name);
-            prop_assert_eq!(alone.exposed.as_ref(), Some(&it.name));
+            let alone = Catalog::build(&builtins(), std::slice::from_ref(entry));
+            prop_assert_eq!(alone.tool(it.name.as_str()).map(|item| &item.tool), Some(&it.tool));
         }
         if servers.is_empty() {
             return Ok(());

@@ -113,6 +113,11 @@ impl Call {
         }
     }
 
+    /// The text of a list whose later page failed: the pages before it are kept.
+    pub(super) fn kept_pages_text(&self) -> Option<String> {
+        (self.spec.kind == CallKind::Prompts && !self.pages.is_empty()).then(|| self.pages.join(" + "))
+    }
+
     /// The timeout of one request.
     fn limit(&self) -> Duration {
         match self.spec.kind {
@@ -145,6 +150,9 @@ impl Call {
         let first: Vec<Expiry> = deadlines.into_iter().filter(|it| it.0 == due).map(|it| it.1).collect();
         let is_absolute = |it: &Expiry| matches!(it, Expiry::Absolute(_));
         let any_absolute = first.iter().any(is_absolute);
+        if let Some(text) = self.kept_pages_text() {
+            return vec![text];
+        }
         first.into_iter().filter(|it| !any_absolute || is_absolute(it)).map(expiry_text).collect()
     }
 
@@ -172,6 +180,8 @@ impl Call {
         let Waiting { request, epoch, .. } = *self.waiting().expect("a request is in flight");
         let due = self.due();
         let ending = |text: &str| Stage::Ending { texts: vec![text.to_owned()], request, due };
+        let kept = self.kept_pages_text();
+        let failing = |text: &str| ending(kept.as_deref().unwrap_or(text));
         let kind = self.spec.kind;
         self.stage = match outcome {
             RequestOutcome::Page(text) if kind == CallKind::Prompts => {
@@ -183,14 +193,14 @@ impl Call {
                 self.pages.push(text);
                 ending(&self.pages.join(" + "))
             }
-            RequestOutcome::Error(text) => ending(&text),
-            RequestOutcome::Invalid => ending(kind.invalid_text()),
+            RequestOutcome::Error(text) => failing(&text),
+            RequestOutcome::Invalid => failing(kind.invalid_text()),
             RequestOutcome::Lost if kind.retries(self.spec.retry) && !self.retried => {
                 self.retried = true;
                 Stage::Sending
             }
             RequestOutcome::Lost => ending(kind.lost_text()),
-            RequestOutcome::TooLarge => ending("too large"),
+            RequestOutcome::TooLarge => failing("too large"),
             RequestOutcome::NotExecuted if self.reopened => {
                 ending("the server loses the session as soon as it is opened")
             }
