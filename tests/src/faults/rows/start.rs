@@ -116,7 +116,7 @@ pub(super) fn rows() -> Vec<FaultRow> {
             .want_on(&[Transport::WebSocket], "no session: broken", "not started: MCPConnectionError")
             .want_on(HTTP, "no session: refused", "not started: MCPConnectionError"),
         row("its handshake response has a wrong id", "open=wrong-id")
-            .want_on(SHARED, "no session: silent", "not started: MCPTimeoutError")
+            .want_on(SHARED, "no session: timed out", "not started: MCPTimeoutError")
             .want_on(HTTP, "no session: refused", "not started: MCPConnectionError"),
         row("its handshake response is too large", "open=huge:2000000")
             .want_on(
