@@ -71,7 +71,8 @@ fn hd_100_hd_112_the_holodeck_example_lists_and_calls() {
     // This tool must run as a task.
     call(&installed, &file, "everything__simulate-research-query", r#"{"topic":"ants"}"#, "Report: ants");
     call(&installed, &file, "get_current_time", r#"{"timezone":"UTC"}"#, "UTC");
-    call(&installed, &file, "files__list_directory", r#"{"path":"."}"#, "package.json");
+    // Without `cwd`, in the folder of the file.
+    call(&installed, &file, "files__list_directory", r#"{"path":"."}"#, "agent.yaml");
 }
 
 #[test]
@@ -192,7 +193,7 @@ fn hd_sc2_a_usual_call_of_each_real_server_ends() {
     let status = serde_json::json!({"repo_path": repository}).to_string();
     let usual: [(&str, String, &str, &str, &str); 5] = [
         ("npx", SERVERS[0].2.to_owned(), "echo", r#"{"message":"hello"}"#, "Echo: hello"),
-        ("npx", SERVERS[1].2.to_owned(), "list_directory", r#"{"path":"."}"#, "package.json"),
+        ("npx", SERVERS[1].2.to_owned(), "list_directory", r#"{"path":"."}"#, ".minds"),
         (
             "npx",
             "-y, '@modelcontextprotocol/server-memory@2026.8.31'".to_owned(),

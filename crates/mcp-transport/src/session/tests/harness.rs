@@ -322,8 +322,7 @@ impl Harness {
                     "{text} is none of {texts:?}: {:?}",
                     call.spec
                 );
-                let is_kept = call.kept_pages_text().is_some_and(|kept| kept == text);
-                if is_expiry(&text) || (is_kept && due <= Instant::now()) {
+                if call.is_expiry(&text) {
                     assert!((due..due + TOLERANCE).contains(&Instant::now()), "not when its deadline passes");
                     self.cancelled[1].push(request);
                 }
@@ -338,7 +337,7 @@ impl Harness {
             (Stage::ReopeningSession { since, epoch }, Poll::Ready(text)) => {
                 assert_eq!(sent, None);
                 let own_attempt = self.reopening.as_ref().filter(|it| it.call == index);
-                if is_expiry(&text) {
+                if call.is_expiry(&text) {
                     assert!(call.expiries().contains(&text) && call.due() <= Instant::now(), "{text}");
                 } else if text != "not reopened" {
                     assert!(self.closed && self.epoch > epoch, "{text}");
@@ -477,11 +476,6 @@ impl Harness {
         let in_flight = self.calls.iter().filter_map(|it| Some((it, it.waiting()?.request)));
         in_flight.filter(|(call, id)| is_affected(call, *id)).map(|it| it.1).collect()
     }
-}
-
-/// Whether a call with this text ended at its deadline.
-fn is_expiry(text: &str) -> bool {
-    text.starts_with("Absolute") || text.starts_with("Idle")
 }
 
 pub(super) fn handshake_response(id: RequestId, era: Era) -> Value {

@@ -118,6 +118,12 @@ impl Call {
         (self.spec.kind == CallKind::Prompts && !self.pages.is_empty()).then(|| self.pages.join(" + "))
     }
 
+    /// Whether a call that ended with this text has reached a deadline.
+    pub(super) fn is_expiry(&self, text: &str) -> bool {
+        let is_kept = self.kept_pages_text().is_some_and(|kept| kept == text);
+        text.starts_with("Absolute") || text.starts_with("Idle") || (is_kept && self.due() <= Instant::now())
+    }
+
     /// The timeout of one request.
     fn limit(&self) -> Duration {
         match self.spec.kind {
