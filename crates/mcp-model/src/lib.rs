@@ -10,12 +10,13 @@
 //!
 //! let page = RawJson::parse(r#"{"tools":[
 //!     {"name": "echo", "inputSchema": {"type": "object"}},
-//!     {"name": "broken"}
+//!     {"title": "it has no name"}
 //! ]}"#.into())?;
 //! let page = read_tools(&page)?;
 //! assert_eq!(&*page.items[0].name, "echo");
 //! assert_eq!(page.items[0].input_schema.as_str(), r#"{"type": "object"}"#);
-//! assert_eq!(page.rejected[0].reason, "it has no `inputSchema`");
+//! // An item without a name is rejected alone.
+//! assert_eq!(page.rejected.len(), 1);
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 //!
