@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use bytestring::ByteString;
-use mcp_host_model::internal::{JsonCursor, JsonSlice};
+use mcp_host_model::internal::{JsonCursor, JsonSlice, is_deeper_than};
 use mcp_host_model::{MethodName, RawJson, RpcError, code};
 use serde_json::value::RawValue;
 
@@ -186,7 +186,7 @@ fn parse_message(bytes: &Bytes) -> Result<ClientMessage, FrameError> {
     }
     let raw = |value: JsonSlice<'_>| RawJson::from_slice(text, value);
     let valid_id = id.filter(|id| is_valid_id(id.as_str())).map(raw);
-    if nesting_depth(bytes) > MAX_DEPTH {
+    if is_deeper_than(bytes, MAX_DEPTH) {
         return Err(invalid(valid_id, &format!("a message may be at most {MAX_DEPTH} levels deep")));
     }
     if jsonrpc.and_then(JsonSlice::to_text).as_deref() != Some("2.0") {
@@ -226,34 +226,6 @@ fn parse_message(bytes: &Bytes) -> Result<ClientMessage, FrameError> {
     // A response without a valid id matches no request. An error response to a response could loop forever.
     let id = valid_id.unwrap_or_else(RawJson::empty_object);
     Ok(ClientMessage::Response(ClientResponse { id, outcome }))
-}
-
-/// The nesting depth of a JSON text, or an upper bound of it that is at most [`MAX_DEPTH`].
-fn nesting_depth(text: &[u8]) -> usize {
-    // Each level has two delimiters.
-    if text.len() <= 2 * MAX_DEPTH {
-        return text.len() / 2;
-    }
-    // Most messages have few opening delimiters.
-    let opening = memchr::memchr2_iter(b'{', b'[', text).take(MAX_DEPTH + 1).count();
-    if opening <= MAX_DEPTH {
-        return opening;
-    }
-    let (mut deepest, mut current, mut in_string, mut is_escaped) = (0, 0usize, false, false);
-    for byte in text {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if in_string => is_escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => {
-                current += 1;
-                deepest = deepest.max(current);
-            }
-            b'}' | b']' if !in_string => current = current.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
 }
 
 /// Whether a JSON text is a valid request id: a string or a number.

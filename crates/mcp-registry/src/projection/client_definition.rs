@@ -4,6 +4,7 @@
 //! members that the protocol does not allow are dropped or completed here. The official TypeScript client is the
 //! strictest: it also compiles each output schema. A valid definition keeps its bytes.
 
+use mcp_host_model::internal::is_deeper_than;
 use mcp_host_model::{RawJson, Tool};
 use serde_json::{Map, Value};
 
@@ -283,22 +284,7 @@ fn is_simple_pattern(pattern: &str) -> bool {
 
 /// Returns whether containers are nested too deeply for readers of other programs.
 fn is_too_deep(value: &RawJson) -> bool {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let (mut is_in_text, mut is_escaped) = (false, false);
-    for byte in value.as_bytes() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_in_text => is_escaped = true,
-            b'"' => is_in_text = !is_in_text,
-            b'{' | b'[' if !is_in_text => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' if !is_in_text => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest > MAX_DEPTH
+    is_deeper_than(value.as_bytes(), MAX_DEPTH)
 }
 
 fn parsed(text: String) -> RawJson {
