@@ -90,8 +90,8 @@ impl ReceiptDirectory {
             if path.extension().is_none_or(|it| it != "json") {
                 continue;
             }
-            let receipt = open_regular_file(&path).ok();
-            let receipt = receipt.and_then(|file| serde_json::from_reader::<_, Receipt>(file).ok());
+            let receipt = open_regular_file(&path).and_then(io::read_to_string).ok();
+            let receipt = receipt.and_then(|text| serde_json::from_str::<Receipt>(&text).ok());
             let Some(receipt) = receipt else { continue };
             let current = boot_and_namespace();
             if current.split_once(' ').map(|it| it.0)
