@@ -26,8 +26,8 @@ pub(crate) fn unescape(json: &str) -> Option<String> {
     unescape_with(json, decode_escape)
 }
 
-/// Decodes a JSON string with a decoder of escapes.
-fn unescape_with(json: &str, decode_escape: fn(&str) -> Option<(char, &str)>) -> Option<String> {
+/// Decodes a JSON string with a decoder of escapes. Generic, so that the decoder is inlined.
+fn unescape_with(json: &str, decode_escape: impl Fn(&str) -> Option<(char, &str)>) -> Option<String> {
     let mut rest = json.strip_prefix('"')?.strip_suffix('"')?;
     let mut decoded = String::with_capacity(rest.len());
     while let Some(backslash) = memchr::memchr(b'\\', rest.as_bytes()) {
