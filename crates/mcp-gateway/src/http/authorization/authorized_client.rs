@@ -280,10 +280,11 @@ fn restrict_to_server(app: &AppState, scope: &Scope, name: &str) -> Option<Scope
     // The tools of a server that is down are not known, so the scope must name the server, or show all tools.
     let names_server =
         |view: &ViewFilter| view.toolsets != Selection::Inherit || view.tools == Selection::Inherit;
-    if is_down && scope.may_show(&id, names_server) {
-        return Some(Scope { server: Some(id), ..scope.clone() });
-    }
+    let is_named_and_down = is_down && scope.may_show(&id, names_server);
     let restricted = Scope { server: Some(id), ..scope.clone() };
+    if is_named_and_down {
+        return Some(restricted);
+    }
     // A server that the token hides looks like one that does not exist.
     let is_filtered = !restricted.views.is_empty() || !restricted.granted.is_empty();
     let is_hidden =
