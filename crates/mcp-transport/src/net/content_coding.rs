@@ -8,10 +8,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use async_compression::tokio::bufread::{BrotliDecoder, DeflateDecoder, GzipDecoder, ZlibDecoder};
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
+use futures_util::Stream;
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 use tokio::io::{AsyncBufRead, AsyncRead, ReadBuf};
+use tokio_util::io::StreamReader;
 
 use super::http1::net_failure;
 
@@ -49,11 +51,16 @@ pub(crate) enum BodyError {
     UnknownCoding(String),
 }
 
-/// Chunks of bytes that are polled.
-pub(super) trait PollChunk: Send + Unpin {
-    /// Returns the next chunk; `None` at the end.
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>>;
+impl From<BodyError> for io::Error {
+    fn from(error: BodyError) -> io::Error {
+        io::Error::other(error)
+    }
 }
+
+/// The chunks of a body as it is sent.
+pub(super) trait BodyChunks: Stream<Item = Result<Bytes, BodyError>> + Send + Unpin {}
+
+impl<S: Stream<Item = Result<Bytes, BodyError>> + Send + Unpin> BodyChunks for S {}
 
 /// A body that is decoded as it is read.
 pub(super) struct DecodedBody<B> {
@@ -76,11 +83,7 @@ enum Decoder<B> {
 }
 
 /// Reads an encoded body.
-struct EncodedReader<B> {
-    body: B,
-    /// What was read and is not decoded yet.
-    chunk: Bytes,
-}
+type EncodedReader<B> = StreamReader<B, Bytes>;
 
 impl ContentCoding {
     /// The coding that a response declares. Fails with the name of a coding that cannot be decoded.
@@ -115,9 +118,9 @@ impl ContentCoding {
     }
 }
 
-impl<B: PollChunk> DecodedBody<B> {
+impl<B: BodyChunks> DecodedBody<B> {
     pub(super) fn new(body: B, coding: ContentCoding) -> DecodedBody<B> {
-        let decoder = Decoder::Unread(EncodedReader { body, chunk: Bytes::new() });
+        let decoder = Decoder::Unread(StreamReader::new(body));
         DecodedBody { coding, decoder, buffer: vec![0; CHUNK_BYTES].into() }
     }
 
@@ -144,7 +147,7 @@ impl<B: PollChunk> DecodedBody<B> {
     }
 }
 
-impl<B: PollChunk> Decoder<B> {
+impl<B: BodyChunks> Decoder<B> {
     /// The decoder of a body that begins with this byte.
     fn new(coding: ContentCoding, first: u8, reader: EncodedReader<B>) -> Decoder<B> {
         match coding {
@@ -199,38 +202,6 @@ impl<B: PollChunk> Decoder<B> {
     }
 }
 
-impl<B: PollChunk> AsyncRead for EncodedReader<B> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let available = ready!(self.as_mut().poll_fill_buf(cx))?;
-        let length = available.len().min(buffer.remaining());
-        buffer.put_slice(&available[..length]);
-        self.consume(length);
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<B: PollChunk> AsyncBufRead for EncodedReader<B> {
-    fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
-        let EncodedReader { body, chunk } = self.get_mut();
-        while chunk.is_empty() {
-            match ready!(body.poll_chunk(cx)) {
-                Ok(Some(next)) => *chunk = next,
-                Ok(None) => break,
-                Err(error) => return Poll::Ready(Err(io::Error::other(error))),
-            }
-        }
-        Poll::Ready(Ok(chunk))
-    }
-
-    fn consume(mut self: Pin<&mut Self>, amount: usize) {
-        self.chunk.advance(amount);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,15 +214,17 @@ mod tests {
     /// Chunks that arrive one after the other; nothing more arrives after `None`.
     struct Chunks(VecDeque<Option<Bytes>>);
 
-    impl PollChunk for Chunks {
-        fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>> {
+    impl Stream for Chunks {
+        type Item = Result<Bytes, BodyError>;
+
+        fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
             match self.0.pop_front() {
-                Some(Some(chunk)) => Poll::Ready(Ok(Some(chunk))),
+                Some(Some(chunk)) => Poll::Ready(Some(Ok(chunk))),
                 Some(None) => {
                     self.0.push_front(None);
                     Poll::Pending
                 }
-                None => Poll::Ready(Ok(None)),
+                None => Poll::Ready(None),
             }
         }
     }

@@ -10,13 +10,14 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures_util::Stream;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use http::{HeaderMap, StatusCode, Version};
 use hyper::body::{Body as _, Incoming};
 #[cfg(feature = "http")]
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::content_coding::{BodyError, ContentCoding, DecodedBody, PollChunk};
+use super::content_coding::{BodyError, ContentCoding, DecodedBody};
 use super::inline_connection::Http1Connection;
 use super::pool::Pool;
 
@@ -46,7 +47,7 @@ enum PlainBody {
     Http1(Option<Http1Body>),
     Http2(Incoming),
     #[cfg(test)]
-    Stream(Pin<Box<dyn futures_util::Stream<Item = Bytes> + Send>>),
+    Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
 
 /// An HTTP/1.1 body with its connection.
@@ -106,7 +107,7 @@ impl Response {
 
     /// A response with this body.
     #[cfg(test)]
-    pub(crate) fn from_stream(body: impl futures_util::Stream<Item = Bytes> + Send + 'static) -> Response {
+    pub(crate) fn from_stream(body: impl Stream<Item = Bytes> + Send + 'static) -> Response {
         Response {
             status: StatusCode::OK,
             headers: HeaderMap::new(),
@@ -197,46 +198,49 @@ impl Response {
 impl ResponseBody {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>> {
         match self {
-            ResponseBody::Plain(body) => body.poll_chunk(cx),
+            ResponseBody::Plain(body) => Pin::new(body).poll_next(cx).map(Option::transpose),
             ResponseBody::Decoded(body) => body.poll_chunk(cx),
             ResponseBody::Unreadable(error) => Poll::Ready(error.take().map_or(Ok(None), Err)),
         }
     }
 }
 
-impl PollChunk for PlainBody {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>> {
-        match self {
+impl Stream for PlainBody {
+    type Item = Result<Bytes, BodyError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        match this {
             PlainBody::Http1(http1) => {
                 let Some(Http1Body { body, connection, pool: _ }) = http1 else {
-                    return Poll::Ready(Ok(None));
+                    return Poll::Ready(None);
                 };
                 match ready!(connection.poll_data(body, cx)) {
                     Some(Ok(data)) => {
-                        self.release_at_end();
-                        Poll::Ready(Ok(Some(data)))
+                        this.release_at_end();
+                        Poll::Ready(Some(Ok(data)))
                     }
                     None => {
-                        self.release();
-                        Poll::Ready(Ok(None))
+                        this.release();
+                        Poll::Ready(None)
                     }
                     Some(Err(error)) => {
                         *http1 = None;
-                        Poll::Ready(Err(error.into()))
+                        Poll::Ready(Some(Err(error.into())))
                     }
                 }
             }
             PlainBody::Http2(body) => loop {
                 let Some(frame) = ready!(Pin::new(&mut *body).poll_frame(cx)) else {
-                    return Poll::Ready(Ok(None));
+                    return Poll::Ready(None);
                 };
                 // Trailers are ignored.
                 if let Ok(data) = frame?.into_data() {
-                    return Poll::Ready(Ok(Some(data)));
+                    return Poll::Ready(Some(Ok(data)));
                 }
             },
             #[cfg(test)]
-            PlainBody::Stream(stream) => stream.as_mut().poll_next(cx).map(Ok),
+            PlainBody::Stream(stream) => stream.as_mut().poll_next(cx).map(|chunk| chunk.map(Ok)),
         }
     }
 }
