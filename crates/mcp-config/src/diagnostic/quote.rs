@@ -51,13 +51,9 @@ pub(crate) fn escaped(character: char) -> impl Iterator<Item = char> {
     escape.into_iter().flatten().chain(plain)
 }
 
-/// Returns whether a character is a control, direction or zero-width character.
+/// Returns whether a character is a control character or has no glyph.
 pub(crate) fn is_invisible(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-        )
+    character.is_control() || mcp_host_model::is_invisible(character)
 }
 
 #[cfg(test)]
