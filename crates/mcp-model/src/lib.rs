@@ -10,13 +10,12 @@
 //!
 //! let page = RawJson::parse(r#"{"tools":[
 //!     {"name": "echo", "inputSchema": {"type": "object"}},
-//!     {"title": "it has no name"}
+//!     {"name": "broken", "inputSchema": 7}
 //! ]}"#.into())?;
 //! let page = read_tools(&page)?;
 //! assert_eq!(&*page.items[0].name, "echo");
 //! assert_eq!(page.items[0].input_schema.as_str(), r#"{"type": "object"}"#);
-//! // An item without a name is rejected alone.
-//! assert_eq!(page.rejected.len(), 1);
+//! assert_eq!(page.rejected[0].reason, "its `inputSchema` is no object");
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 //!
@@ -40,6 +39,7 @@ mod server;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::json::cursor::{JsonCursor, JsonSlice};
+    pub use crate::json::depth::is_deeper_than;
 }
 
 /// The error of [`ResourceBody::to_bytes`].

@@ -165,6 +165,17 @@ proptest! {
             let entry = servers.iter().find(|entry| entry.id == it.server).expect("it came from there");
             let alone = Catalog::build(&builtins(), std::slice::from_ref(entry));
             prop_assert_eq!(alone.tool(it.name.as_str()).map(|item| &item.tool), Some(&it.tool));
+            let name_of = |tool: &str| decide(&entry.id, &entry.exposure.tools, tool).exposed;
+            let decided = name_of(&it.tool.name);
+            // Only a name that another tool of the server takes is changed.
+            let is_shared = entry
+                .lists
+                .tools
+                .iter()
+                .any(|other| other.name != it.tool.name && name_of(&other.name) == decided);
+            if !is_shared {
+                prop_assert_eq!(decided.as_ref(), Some(&it.name));
+            }
         }
         if servers.is_empty() {
             return Ok(());
