@@ -4,8 +4,8 @@
 
 use std::rc::Rc;
 
-use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
+use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value};
 
 use crate::document::escape;
@@ -104,19 +104,8 @@ impl WitnessSearch<'_> {
 
     /// Whether a document is refused because of an obstacle, and not because of another change only.
     fn is_refused_for(&self, document: &Value, obstacle: &Obstacle<'_>, location: &Location<'_>) -> bool {
-        let path = location_pointer(location);
-        self.refusing.iter_errors(document).take(MAX_ERRORS).any(|error| {
-            let (at, kind) = (error.instance_path().as_str(), error.kind());
-            let is_about_parts = PART_KEYWORDS.contains(&kind.keyword());
-            if let ValidationErrorKind::Required { property } = kind
-                && obstacle.keyword == "required"
-            {
-                return path == format!("{at}/{}", escape(property.as_str().unwrap_or_default()));
-            }
-            at == path
-                || (is_inside(&path, at) && (is_about_parts || kind.keyword() == obstacle.keyword))
-                || (is_inside(at, &path) && PART_KEYWORDS.contains(&obstacle.keyword.as_str()))
-        })
+        let refused = RefusedPart { path: location_pointer(location), keyword: &obstacle.keyword };
+        self.refusing.iter_errors(document).take(MAX_ERRORS).any(|error| refused.causes(&error))
     }
 
     /// Whether the refusing validator accepts any value at a location, so that it does not read the value.
@@ -143,6 +132,48 @@ impl WitnessSearch<'_> {
                 *value_place = value;
                 self.refusing.is_valid(&changed)
             })
+    }
+}
+
+/// The part of a document that an obstacle is about.
+struct RefusedPart<'o> {
+    /// A JSON pointer to the part.
+    path: String,
+    /// The keyword that may refuse it.
+    keyword: &'o str,
+}
+
+impl RefusedPart<'_> {
+    /// Whether this part causes an error.
+    fn causes(&self, error: &ValidationError<'_>) -> bool {
+        let (at, kind) = (error.instance_path().as_str(), error.kind());
+        match kind {
+            ValidationErrorKind::Required { property } if self.keyword == "required" => {
+                self.path == format!("{at}/{}", escape(property.as_str().unwrap_or_default()))
+            }
+            _ if at == self.path => true,
+            // A value that matches no alternative may have other parts that are wrong.
+            ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }
+                if is_inside(&self.path, at) =>
+            {
+                context.iter().flatten().take(MAX_ERRORS).any(|it| self.causes(it))
+            }
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected }
+                if is_inside(&self.path, at) =>
+            {
+                unexpected.iter().any(|key| self.is_at_or_inside(&format!("{at}/{}", escape(key))))
+            }
+            _ if is_inside(&self.path, at) => {
+                PART_KEYWORDS.contains(&kind.keyword()) || kind.keyword() == self.keyword
+            }
+            _ => is_inside(at, &self.path) && PART_KEYWORDS.contains(&self.keyword),
+        }
+    }
+
+    /// Whether the part is the value at a pointer, or belongs to it.
+    fn is_at_or_inside(&self, pointer: &str) -> bool {
+        self.path == pointer || is_inside(&self.path, pointer)
     }
 }
 

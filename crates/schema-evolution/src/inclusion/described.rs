@@ -9,7 +9,7 @@ use super::obstacle::{KeyDescriptions, Obstacle, ObstacleKind};
 use super::pair::Pair;
 use super::prover::{Prover, Scope};
 use crate::document::Node;
-use crate::keyword::matches_pattern;
+use crate::keyword::{accepts_all, matches_pattern};
 use crate::samples::sample_of_pattern;
 
 /// All schemas that may apply to the same value, without the skipped lists of alternatives.
@@ -103,18 +103,12 @@ impl<'a> Prover<'a> {
                 note(ObstacleKind::Ignored, "patternProperties", LocationStep::AnyKey(sample), vec![schema]);
             }
         }
-        let rests: Vec<&Node<'a>> = own.iter().filter(|it| open_rest_schema(it).is_some()).collect();
-        if let Some(node) = rests.first() {
-            let is_any = rests.iter().all(|it| crate::keyword::accepts_all(open_rest_schema(it)));
-            // A schema that accepts everything may also stand for keys that nothing reads.
-            let kind = if is_any { ObstacleKind::Refused } else { ObstacleKind::Ignored };
+        // Without a schema, other keys are accepted as they are by one that accepts everything.
+        let rest = own.iter().find(|it| open_rest_schema(it).is_some_and(|rest| !accepts_all(Some(rest))));
+        if let Some(node) = rest {
             let step = LocationStep::AnyKey("unlisted-key".to_owned());
-            note(
-                kind,
-                "additionalProperties",
-                step,
-                super::conjunction::rest_schema(node).into_iter().collect(),
-            );
+            let schemas = super::conjunction::rest_schema(node).into_iter().collect();
+            note(ObstacleKind::Ignored, "additionalProperties", step, schemas);
         }
         res
     }

@@ -81,9 +81,9 @@ fn old_as_keys(document: &Value) -> Value {
 #[test]
 fn a_document_that_another_change_breaks_proves_nothing() {
     // `id` is required now. That says nothing about the other keys of `params`.
-    let old = json!({ "properties": { "params": { "type": "object", "additionalProperties": {} } } });
-    let new = json!({ "required": ["id"], "properties": { "params": { "type": "object" },
-        "id": { "type": "string" } } });
+    let text = json!({ "type": "string" });
+    let old = json!({ "properties": { "params": { "type": "object", "additionalProperties": text } } });
+    let new = json!({ "required": ["id"], "properties": { "params": { "type": "object" }, "id": text } });
     let comparison = compare_checked(&old, &new);
     let verdict = |keyword: &str| {
         comparison.changes.iter().find(|it| it.keyword == keyword).map(|it| it.reader.verdict)
@@ -92,6 +92,33 @@ fn a_document_that_another_change_breaks_proves_nothing() {
         (verdict("required"), verdict("additionalProperties")),
         (Some(Verdict::Break), Some(Verdict::Unknown))
     );
+}
+
+#[test]
+fn other_keys_without_a_schema_are_no_change() {
+    for open in [json!({}), json!(true), json!({ "description": "anything" })] {
+        let old = json!({ "properties": { "_meta": { "type": "object", "additionalProperties": open } } });
+        let new = json!({ "properties": { "_meta": { "type": "object" } } });
+        let comparison = compare_checked(&old, &new);
+        assert_eq!(comparison.changes, []);
+        assert_eq!(compare_checked(&new, &old).verdict(SchemaUser::Reader), Verdict::Harmless);
+    }
+}
+
+#[test]
+fn an_alternative_that_another_change_breaks_proves_nothing() {
+    // The patterns match the same texts, which nothing here proves. Every document without `id` is refused.
+    let result = |required: &[&str], pattern: &str| {
+        let properties = json!({ "id": {}, "name": { "type": "string", "pattern": pattern } });
+        json!({ "anyOf": [
+            { "type": "object", "required": required, "properties": properties },
+            { "type": "string" },
+        ] })
+    };
+    let (old, new) = (result(&["name"], "^a+$"), result(&["name", "id"], "^(a)+$"));
+    let comparison = compare_checked(&old, &new);
+    let broken = comparison.changes.iter().filter(|it| it.reader.verdict == Verdict::Break);
+    assert_eq!(broken.map(|it| it.keyword.as_str()).collect::<Vec<_>>(), ["required"]);
 }
 
 #[test]
