@@ -26,6 +26,11 @@ pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 /// MCP 2025-11-25: the server requires that the user opens a URL first.
 pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 
+/// Returns whether `code` is one of those that JSON-RPC leaves to servers (-32000 to -32099).
+pub fn is_server_error(code: i64) -> bool {
+    (-32099..=SERVER_ERROR).contains(&code)
+}
+
 /// Returns whether only a server of the stateless era sends `code`. Such a response to a probe means that the server
 /// supports the era and that only the request was wrong.
 pub fn is_modern(code: i64) -> bool {

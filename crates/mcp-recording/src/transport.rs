@@ -55,6 +55,10 @@ impl Dial for RecordingDial {
         self.dial.handshake_mode()
     }
 
+    fn can_lose_session(&self) -> bool {
+        self.dial.can_lose_session()
+    }
+
     fn fallback(&self, refusal: &RequestError) -> Option<Arc<dyn Dial>> {
         let dial = self.dial.fallback(refusal)?;
         Some(Arc::new(RecordingDial { dial, recorder: self.recorder.clone() }))

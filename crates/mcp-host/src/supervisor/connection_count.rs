@@ -89,6 +89,10 @@ impl Dial for CountedDial {
         Some(probe)
     }
 
+    fn can_lose_session(&self) -> bool {
+        self.dial.can_lose_session()
+    }
+
     fn is_authorizing(&self) -> bool {
         self.dial.is_authorizing()
     }

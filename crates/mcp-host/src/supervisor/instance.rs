@@ -63,6 +63,8 @@ pub(crate) struct Instance {
     subscribed: tokio::sync::Mutex<BTreeSet<String>>,
     /// Whether the first server request was reported.
     has_reported_request: AtomicBool,
+    /// Whether the server has responded to a ping.
+    has_answered_ping: AtomicBool,
     /// The number of suspected outages of the session that were checked.
     checked_suspected_outages: AtomicU64,
 }
@@ -94,6 +96,7 @@ impl Instance {
             dialog,
             subscribed: tokio::sync::Mutex::default(),
             has_reported_request: AtomicBool::new(false),
+            has_answered_ping: AtomicBool::new(false),
             checked_suspected_outages: AtomicU64::new(0),
         }
     }
@@ -231,8 +234,8 @@ impl Instance {
         }
     }
 
-    /// Pings the server, and once more if there is no response. Fails with the second error. Any response is a success.
-    /// A busy instance is not pinged, because many servers do not respond during a call.
+    /// Pings the server, and once more if there is no response. Fails with the second error. Any response is a success,
+    /// except a refusal of access by a server that has answered a ping before. A busy instance is not pinged, because many servers do not respond during a call.
     pub(crate) async fn ping(&self, timeout: Duration) -> Result<(), HostError> {
         let options = || CallOptions::with_timeout(timeout);
         let mut outcome = Ok(());
@@ -243,11 +246,21 @@ impl Instance {
             let response =
                 self.session.request_raw(Method::Ping, None, &RawJson::empty_object(), options()).await;
             outcome = match response {
-                Err(CallError::Refused(refused)) if refused.status().is_some() => Ok(()),
+                Ok(_) => {
+                    self.has_answered_ping.store(true, Ordering::Relaxed);
+                    Ok(())
+                }
+                Err(CallError::Refused(refused))
+                    if refused.status().is_some_and(|status| {
+                        !matches!(status, 401 | 403 | 410) || !self.has_answered_ping.load(Ordering::Relaxed)
+                    }) =>
+                {
+                    Ok(())
+                }
                 Err(error) if error.kind().is_a(ErrorKind::Connection) => {
                     Err(call_error(&self.server(), &error))
                 }
-                Ok(_) | Err(_) => Ok(()),
+                Err(_) => Ok(()),
             };
             if outcome.is_ok() {
                 break;

@@ -72,6 +72,10 @@ impl Dial for HttpOrSseDial {
         self.http.handshake_mode()
     }
 
+    fn can_lose_session(&self) -> bool {
+        !self.used_cache.load(Ordering::Relaxed)
+    }
+
     fn is_authorizing(&self) -> bool {
         self.http.is_authorizing()
     }

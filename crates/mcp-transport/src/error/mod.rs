@@ -8,6 +8,7 @@ mod headline;
 mod help;
 pub(crate) mod net_failure;
 pub(crate) mod request_error;
+pub(crate) mod session_words;
 mod stderr_sign;
 pub(crate) mod unmatched_output;
 
@@ -163,7 +164,7 @@ pub enum CallError {
     /// The response to a request that only reads was lost; it can be repeated safely.
     #[error("the response was lost ({0})")]
     ResponseLost(RequestError),
-    /// The server could not be connected to, so the call did not run.
+    /// The server could not be connected to, or refuses both the session and a new one. The call did not run.
     #[error("{0}")]
     Unreachable(RequestError),
     /// The call was refused before it ran.
@@ -206,7 +207,7 @@ impl CallError {
     }
 
     /// Whether the server may be down although the session has not ended: it could not be connected to, it closed the
-    /// connection of one request without a response, or it lost the session and reopening failed.
+    /// connection of one request without a response, or it lost the session and no new one could be opened.
     pub fn suggests_outage(&self) -> bool {
         match self {
             CallError::Unreachable(_) | CallError::Reopen(_) => true,

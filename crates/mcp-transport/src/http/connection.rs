@@ -61,7 +61,7 @@ impl HttpConnection {
             return;
         }
         let Some(headers) = self.sessions.delete_headers() else { return };
-        match self.send(RequestParts { method: &Method::DELETE, headers: &headers, body: None }).await {
+        match self.send(RequestParts::new(&Method::DELETE, &headers, None)).await {
             // 405 means that sessions end by timeout only.
             Ok(response) => tracing::debug!(status = response.status.as_u16(), "the session was deleted"),
             Err(error) => tracing::debug!("the session could not be deleted: {}", error.into_error()),

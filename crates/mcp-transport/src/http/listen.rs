@@ -65,7 +65,7 @@ pub(super) async fn listen(connection: &HttpConnection, epoch: Epoch) {
 
 /// Requests a listening stream, or the rest of another stream if `headers` have a `Last-Event-ID`.
 pub(super) async fn open_stream(connection: &HttpConnection, headers: &HeaderMap) -> ListenResponse {
-    let request = RequestParts { method: &Method::GET, headers, body: None };
+    let request = RequestParts::new(&Method::GET, headers, None);
     let Ok(response) = connection.send(request).await else {
         return ListenResponse::Unavailable;
     };

@@ -91,6 +91,10 @@ impl Dial for HttpDial {
         self.endpoint.redactor.redact_json(json)
     }
 
+    fn can_lose_session(&self) -> bool {
+        true
+    }
+
     fn handshake_mode(&self) -> HandshakeMode {
         if self.session_id.is_some() { HandshakeMode::Resume } else { HandshakeMode::Negotiate }
     }

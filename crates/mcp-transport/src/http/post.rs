@@ -66,7 +66,12 @@ pub(super) async fn send_message(connection: &HttpConnection, message: &Outbound
 
 /// The POST of a message.
 fn post_parts<'a>(message: &'a OutboundMessage, message_headers: &'a MessageHeaders) -> RequestParts<'a> {
-    RequestParts { method: &http::Method::POST, headers: &message_headers.headers, body: Some(&message.body) }
+    let headers = &message_headers.headers;
+    let is_in_session = message_headers.context == MessageContext::Session;
+    RequestParts {
+        in_established_session: is_in_session && message.head.in_established_session,
+        ..RequestParts::new(&http::Method::POST, headers, Some(&message.body))
+    }
 }
 
 /// Sends a request and delivers its response. Returns whether the server accepted it.

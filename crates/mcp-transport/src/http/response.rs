@@ -8,6 +8,7 @@ use bytes::Bytes;
 use mcp_host_model::code;
 
 use super::sessions::MessageContext;
+use crate::error::session_words::{reports_lost_session, reports_missing_initialization};
 pub(super) use crate::net::error_body::{ErrorBody, error_response, parse_error_body};
 use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::transport::RequestId;
@@ -97,31 +98,6 @@ pub(super) fn classify_status(status: u16, error_body: &ErrorBody, context: Mess
         500.. => StatusMeaning::OutcomeUnknown,
         _ => StatusMeaning::Refused,
     }
-}
-
-/// Whether an error message reports a lost session: `Bad Request: No valid session ID provided`, `Invalid session ID`,
-/// `Session not found`, `Server not initialized`.
-///
-/// Whole phrases, not words: a tool may fail because a session of its own was closed, and its call must not
-/// be repeated.
-fn reports_lost_session(text: &str) -> bool {
-    const PHRASES: [&str; 9] = [
-        "session id",
-        "session-id",
-        "session not found",
-        "session expired",
-        "session has expired",
-        "session terminated",
-        "session has been terminated",
-        "unknown session",
-        "no such session",
-    ];
-    let text = text.to_ascii_lowercase();
-    reports_missing_initialization(&text) || PHRASES.iter().any(|it| text.contains(it))
-}
-
-fn reports_missing_initialization(text: &str) -> bool {
-    text.to_ascii_lowercase().contains("not initialized")
 }
 
 #[cfg(test)]

@@ -114,7 +114,8 @@ impl HttpSendQueue {
 
     /// Records that a message is in flight.
     pub(super) fn mark_in_flight(&mut self, message: &OutboundMessage) {
-        let MessageHead { id, method: _, name: _, version, header_params: _ } = &message.head;
+        let MessageHead { id, version, method: _, name: _, header_params: _, in_established_session: _ } =
+            &message.head;
         self.in_flight += 1;
         if let Some(id) = id {
             let (epoch, is_initialize) = (message.epoch, message.head.has_method(Method::Initialize));

@@ -5,16 +5,19 @@
 
 use std::time::Instant;
 
-use http::Method;
-use http::header::LOCATION;
+use http::header::{LOCATION, WWW_AUTHENTICATE};
+use http::{Method, StatusCode};
+use mcp_host_model::Secret;
 use url::Url;
 
 use super::authorization::{
     Authorization, AuthorizedRequest, Challenge, ChallengeAction, MAX_ATTEMPTS, Unauthorized,
     with_credentials,
 };
+use super::timeouts::ERROR_BODY_TIMEOUT;
 use super::{Client, ExchangeError, RequestParts, RequestTarget, Response};
 use crate::error::request_error::{RedirectProblem, RequestError};
+use crate::error::session_words::mentions_session;
 
 /// Maximum number of redirects of one request.
 const MAX_REDIRECTS: usize = 4;
@@ -77,6 +80,9 @@ impl Client {
                 response = self.follow_redirects(response, target.url.clone(), request).await?;
             }
             let token = credentials.map(|it| it.token);
+            if request.in_established_session && may_mean_lost_session(&mut response, token.as_ref()).await {
+                return Ok(response);
+            }
             let Some(challenge) = Challenge::from_response(&response, token, sent_at, earlier_challenges)
             else {
                 return Ok(response);
@@ -117,6 +123,19 @@ impl Client {
         }
         Err(refused_redirect(response.status.as_u16(), RedirectProblem::TooMany))
     }
+}
+
+/// Whether a response that refuses access may mean that the server no longer knows the session of the request: it asks
+/// for no login, or its text is about a session.
+async fn may_mean_lost_session(response: &mut Response, token: Option<&Secret>) -> bool {
+    if response.status != StatusCode::UNAUTHORIZED {
+        return false;
+    }
+    if token.is_none() && !response.headers.contains_key(WWW_AUTHENTICATE) {
+        return true;
+    }
+    let beginning = response.peek_beginning(ERROR_BODY_TIMEOUT).await;
+    mentions_session(&String::from_utf8_lossy(&beginning))
 }
 
 fn refused_redirect(status: u16, problem: RedirectProblem) -> ExchangeError {

@@ -34,7 +34,7 @@ async fn fetch(url: &Url, authorities: &Authorities, max_bytes: usize) -> Result
     let (target, headers) = client.post_target();
     let mut headers = headers::get_or_delete_headers(headers);
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-    let request = RequestParts { method: &Method::GET, headers: &headers, body: None };
+    let request = RequestParts::new(&Method::GET, &headers, None);
     let response = client.send(&target, request).await;
     let mut response = response.map_err(|error| error.into_error().to_string())?;
     if response.status != StatusCode::OK {

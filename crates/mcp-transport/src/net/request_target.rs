@@ -12,6 +12,19 @@ pub(crate) struct RequestParts<'a> {
     pub(crate) method: &'a Method,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: Option<&'a Bytes>,
+    /// Whether it belongs to an MCP session in which the server has responded before.
+    pub(crate) in_established_session: bool,
+}
+
+impl<'a> RequestParts<'a> {
+    /// A request of no session.
+    pub(crate) fn new(
+        method: &'a Method,
+        headers: &'a HeaderMap,
+        body: Option<&'a Bytes>,
+    ) -> RequestParts<'a> {
+        RequestParts { method, headers, body, in_established_session: false }
+    }
 }
 
 /// A URL that requests are sent to, without credentials.

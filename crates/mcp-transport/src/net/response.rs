@@ -39,6 +39,8 @@ enum ResponseBody {
     Decoded(Box<DecodedBody<PlainBody>>),
     /// With a content coding that cannot be decoded: the error of the next read.
     Unreadable(Option<BodyError>),
+    /// Its beginning, which was read already and is all that is read of it; `None` once it was taken.
+    Peeked(Option<Bytes>),
 }
 
 /// The body of a response as it is sent, with the connection that it is read from.
@@ -177,6 +179,13 @@ impl Response {
         .await
     }
 
+    /// Reads the beginning of the body as [`Response::read_beginning`] does, and keeps it for the next reader.
+    pub(super) async fn peek_beginning(&mut self, timeout: Duration) -> Bytes {
+        let beginning = self.read_beginning(timeout).await;
+        self.body = ResponseBody::Peeked(Some(beginning.clone()).filter(|text| !text.is_empty()));
+        beginning
+    }
+
     /// Reads the beginning of the body, up to a limit of bytes and of time.
     pub(crate) async fn read_beginning(&mut self, timeout: Duration) -> Bytes {
         let mut res = BytesMut::new();
@@ -200,6 +209,7 @@ impl ResponseBody {
         match self {
             ResponseBody::Plain(body) => Pin::new(body).poll_next(cx).map(Option::transpose),
             ResponseBody::Decoded(body) => body.poll_chunk(cx),
+            ResponseBody::Peeked(beginning) => Poll::Ready(Ok(beginning.take())),
             ResponseBody::Unreadable(error) => Poll::Ready(error.take().map_or(Ok(None), Err)),
         }
     }

@@ -16,6 +16,7 @@ use crate::session::incoming::request_responder::RequestResponder;
 use crate::session::list_changes::ListSet;
 use crate::session::negotiated::NegotiatedSession;
 use crate::session::options::SessionOptions;
+use crate::session::requests::session_loss::SessionTrust;
 use crate::session::session_state::SessionState;
 use crate::session::state::Session;
 use crate::transport::{Dial, Epoch};
@@ -63,6 +64,7 @@ impl Session {
                     start_deadline,
                     responder,
                     cache,
+                    trust: SessionTrust::default(),
                     suspected_outages: watch::Sender::new(0),
                     reopening: tokio::sync::Mutex::new(None),
                 })

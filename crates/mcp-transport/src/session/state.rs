@@ -20,6 +20,7 @@ use crate::session::negotiated::NegotiatedSession;
 use crate::session::negotiated::era_reason::EraReason;
 use crate::session::negotiated::server::ServerInfo;
 use crate::session::options::SessionOptions;
+use crate::session::requests::session_loss::SessionTrust;
 use crate::session::session_state::SessionState;
 use crate::transport::{Dial, Epoch};
 
@@ -53,6 +54,7 @@ pub struct Session {
     pub(super) log_level: Mutex<Option<LogLevel>>,
     pub(super) responder: Arc<RequestResponder>,
     pub(super) cache: ResultCache,
+    pub(super) trust: SessionTrust,
     /// The number of requests that failed because the server may be down.
     pub(super) suspected_outages: watch::Sender<u64>,
     /// Locked while the session is reopened. Has the time and the error of the last failure, so that callers that

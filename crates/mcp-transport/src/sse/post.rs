@@ -92,7 +92,7 @@ async fn send_post(
     if let Some(version) = message.head.version {
         headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
     }
-    let request = RequestParts { method: &http::Method::POST, headers: &headers, body: Some(&message.body) };
+    let request = RequestParts::new(&http::Method::POST, &headers, Some(&message.body));
     let mut response = match connection.client.send(&connection.message_target, request).await {
         Ok(response) => response,
         Err(failed) => return Some(PostError { error: failed.into(), session_loss: None }),

@@ -78,7 +78,7 @@ pub(super) async fn open_stream(
     let late =
         |what: &str| format!("{} {what} within {} s", endpoint.label, endpoint.connect_timeout.as_secs_f64());
     let headers = headers::get_or_delete_headers(post_headers.clone());
-    let sending = client.send(target, RequestParts { method: &Method::GET, headers: &headers, body: None });
+    let sending = client.send(target, RequestParts::new(&Method::GET, &headers, None));
     let response = match tokio::time::timeout_at(deadline, sending).await {
         Err(_) => return Err(RequestError::Other(late("did not answer"))),
         Ok(Err(error)) => return Err(error.into_error()),

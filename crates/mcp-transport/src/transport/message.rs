@@ -84,6 +84,8 @@ pub struct MessageHead {
     pub version: Option<ProtocolVersion>,
     /// Arguments of the tool that the server wants as headers too.
     pub header_params: Vec<HeaderParam>,
+    /// Whether the server has responded to an earlier request in the session of the message.
+    pub in_established_session: bool,
 }
 
 /// A tool argument that is sent as a header too: `Mcp-Param-<name>` over HTTP. `Debug` does not print the value.
@@ -114,7 +116,14 @@ impl MessageHead {
 
     /// The head of a response to a server request.
     pub fn response(version: Option<ProtocolVersion>) -> MessageHead {
-        MessageHead { id: None, method: None, name: None, version, header_params: Vec::new() }
+        MessageHead {
+            id: None,
+            method: None,
+            name: None,
+            version,
+            header_params: Vec::new(),
+            in_established_session: false,
+        }
     }
 
     /// The name of the method; `None` for a response.

@@ -111,6 +111,12 @@ pub trait Dial: Send + Sync {
         None
     }
 
+    /// Whether the server may lose a session while the connection lasts, as over Streamable HTTP. The default is
+    /// `false`.
+    fn can_lose_session(&self) -> bool {
+        false
+    }
+
     /// Whether a login or a token refresh is in progress. The server has not received the request then, so
     /// its silence must not count as a timeout. The default is `false`.
     fn is_authorizing(&self) -> bool {

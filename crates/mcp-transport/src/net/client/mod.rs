@@ -243,7 +243,7 @@ impl Client {
 }
 
 /// Builds a request with this URI.
-fn new_request(uri: &Uri, RequestParts { method, headers, body }: RequestParts<'_>) -> Request {
+fn new_request(uri: &Uri, RequestParts { method, headers, body, .. }: RequestParts<'_>) -> Request {
     let mut request = Request::new(body.cloned().unwrap_or_default().into());
     *request.method_mut() = method.clone();
     *request.uri_mut() = uri.clone();

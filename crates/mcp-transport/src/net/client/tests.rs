@@ -23,10 +23,7 @@ fn endpoint(url: &str) -> Arc<HttpEndpoint> {
 async fn post(client: &Client) -> Result<String, String> {
     let (target, headers) = client.post_target();
     let body = Bytes::from_static(b"{}");
-    match client
-        .send_plain(&target, RequestParts { method: &Method::POST, headers: &headers, body: Some(&body) })
-        .await
-    {
+    match client.send_plain(&target, RequestParts::new(&Method::POST, &headers, Some(&body))).await {
         Ok(mut response) => {
             let mut res = String::new();
             while let Some(chunk) = response.chunk().await.unwrap() {

@@ -11,7 +11,6 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::error::CallError;
-use crate::error::Expiry;
 use crate::error::request_error::RequestError;
 use crate::rpc::deadline::time_after;
 use crate::rpc::engine::CallSettings;
@@ -141,6 +140,7 @@ impl<'a> OutboundRequest<'a> {
             name: self.params.target_name().filter(|_| is_modern).map(Into::into),
             version: Some(negotiated.version),
             header_params: Vec::new(),
+            in_established_session: false,
         };
         OutboundMessage { epoch, head, body: writer.finish() }
     }
@@ -234,6 +234,8 @@ impl Session {
         };
         let mut reopened = false;
         let mut retried = false;
+        // The text of an error that looked like a lost session.
+        let mut suspected_loss: Option<String> = None;
         loop {
             let negotiated = self.negotiated();
             let header_params = request.header_params(&negotiated)?;
@@ -248,62 +250,74 @@ impl Session {
             };
             let own_meta = self.own_meta(request, &negotiated);
             let era = negotiated.version.era();
+            let is_established = self.trust.is_established(epoch);
             let wants_progress = settings.progress.is_some() || settings.idle_timeout.is_some();
             let message = move |id| {
                 let mut message =
                     request.message(id, epoch, &negotiated, own_meta.as_deref(), wants_progress);
                 message.head.header_params = header_params;
+                message.head.in_established_session = is_established;
                 message
             };
             let (id, outcome) = self.connection.engine.call(settings, message).await;
-            match outcome {
+            let deadline = time_after(request.started_at, limit);
+            let error = match outcome {
                 RpcOutcome::Response { frame, is_error, payload_start } => {
                     let request_id = id.expect("a request with a response has an id");
                     let response = RawResponse { frame, payload_start, era, request_id };
-                    return if is_error { Err(self.read_rpc_error(&response)) } else { Ok(response) };
+                    if !is_error {
+                        self.trust.establish(epoch);
+                        return Ok(response);
+                    }
+                    self.read_rpc_error(&response)
                 }
                 RpcOutcome::Expired(expiry) => {
-                    return Err(match self.connection.engine.unmatched_since(request.started_at) {
+                    match self.connection.engine.unmatched_since(request.started_at) {
                         Some(output) => CallError::TimedOutUnmatched { expiry, output },
                         None => CallError::TimedOut(expiry),
-                    });
+                    }
                 }
-                RpcOutcome::Closed(ended) if id.is_none() && !retried => {
-                    return Err(CallError::NotSent(ended));
-                }
-                RpcOutcome::Closed(ended) => return Err(CallError::Closed(ended)),
-                RpcOutcome::StreamFailed(StreamError::Unreachable(error)) => {
-                    return Err(self.count_suspected_outage(CallError::Unreachable(error)));
-                }
-                RpcOutcome::StreamFailed(StreamError::Refused(error)) => {
-                    return Err(CallError::Refused(error));
-                }
+                RpcOutcome::Closed(ended) if id.is_none() && !retried => CallError::NotSent(ended),
+                RpcOutcome::Closed(ended) => CallError::Closed(ended),
+                RpcOutcome::StreamFailed(StreamError::Unreachable(error)) => CallError::Unreachable(error),
+                RpcOutcome::StreamFailed(StreamError::Refused(error)) => CallError::Refused(error),
                 RpcOutcome::StreamFailed(StreamError::Lost(error)) => match request.options.retry {
-                    RetryPolicy::Once if !retried => retried = true,
+                    RetryPolicy::Once if !retried => {
+                        retried = true;
+                        continue;
+                    }
                     RetryPolicy::Once | RetryPolicy::Never
                         if request.method.as_known().is_some_and(Method::is_read_only) =>
                     {
-                        return Err(self.count_suspected_outage(CallError::ResponseLost(error)));
+                        CallError::ResponseLost(error)
                     }
-                    RetryPolicy::Once | RetryPolicy::Never => {
-                        return Err(self.count_suspected_outage(CallError::OutcomeUnknown(error)));
-                    }
+                    RetryPolicy::Once | RetryPolicy::Never => CallError::OutcomeUnknown(error),
                 },
-                RpcOutcome::StreamFailed(StreamError::TooLarge(limit)) => {
-                    return Err(CallError::ResponseTooLarge(limit));
-                }
+                RpcOutcome::StreamFailed(StreamError::TooLarge(limit)) => CallError::ResponseTooLarge(limit),
                 RpcOutcome::StreamFailed(StreamError::NotExecuted(_)) if reopened => {
-                    return Err(CallError::Refused(RequestError::SessionLost));
+                    CallError::Refused(RequestError::SessionLost)
                 }
                 RpcOutcome::StreamFailed(StreamError::NotExecuted(epoch)) => {
-                    let deadline = time_after(request.started_at, limit);
                     // Boxed: it is rare, and every request's future would be four times as large.
-                    match tokio::time::timeout_at(deadline, Box::pin(self.reopen(epoch))).await {
-                        Ok(Ok(())) => reopened = true,
-                        Ok(Err(error)) => return Err(self.count_suspected_outage(CallError::Reopen(error))),
-                        Err(_) => return Err(CallError::TimedOut(Expiry::Absolute(limit))),
+                    match Box::pin(self.reopen_before(epoch, deadline, limit)).await {
+                        Ok(()) => {
+                            reopened = true;
+                            continue;
+                        }
+                        Err(error) => error,
                     }
                 }
+            };
+            if let Some(text) = suspected_loss.take_if(|text| *text == error.to_string()) {
+                self.trust.add_unrelated(text);
+            }
+            if reopened || !is_established {
+                return Err(self.count_suspected_outage(error));
+            }
+            // Boxed, as above.
+            match Box::pin(self.recover_session(error, epoch, deadline)).await {
+                Ok(text) => (reopened, suspected_loss) = (true, Some(text)),
+                Err(error) => return Err(self.count_suspected_outage(error)),
             }
         }
     }

@@ -53,6 +53,152 @@ async fn lost_session_is_reopened_once() {
     .await;
 }
 
+/// A server that forgets its first session after the first response in it, and then refuses every request in it.
+async fn restarting(refusal: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static) -> Peer {
+    let (opened, answered) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    Peer::start(move |request| {
+        if request.kind() == "initialize" {
+            opened.fetch_add(1, Ordering::SeqCst);
+        }
+        let session = format!("s-{}", opened.load(Ordering::SeqCst));
+        legacy(request, &session, |request| {
+            if request.header("mcp-session-id") == "s-1" && answered.fetch_add(1, Ordering::SeqCst) > 0 {
+                return refusal(request);
+            }
+            match request.kind().as_str() {
+                "ping" => json_reply(request.result(json!({}))),
+                _ => json_reply(tool_result(request, "hello")),
+            }
+        })
+    })
+    .await
+}
+
+#[track_caller]
+fn check_suspected(
+    refusal: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static,
+) -> impl Future<Output = ()> {
+    let place = std::panic::Location::caller();
+    async move {
+        let peer = restarting(refusal).await;
+        let session = TestClient::legacy().connect(&peer.url).await.unwrap();
+        assert_eq!(call(&session).await.unwrap(), "hello", "{place}");
+        let calls = futures_util::future::join_all((0..4).map(|_| call(&session))).await;
+        for called in calls {
+            assert_eq!(called.unwrap(), "hello", "{place}");
+        }
+        assert_eq!(peer.count("initialize"), 2, "{place}: {}", peer.summary());
+    }
+}
+
+/// An error response with this status.
+fn rpc_error(request: &ReceivedRequest, status: u16, code: i64, message: &str) -> Reply {
+    let error =
+        json!({"jsonrpc": "2.0", "id": request.rpc()["id"], "error": {"code": code, "message": message}});
+    reply(status, "Content-Type: application/json\r\n", error.to_string())
+}
+
+// RPT-040
+#[tokio::test]
+async fn lost_session_is_recognized_by_any_refusal_of_every_request() {
+    check_suspected(|_| reply(400, "", "")).await;
+    check_suspected(|_| reply(400, "", r#"{"error":"session does not exist"}"#)).await;
+    check_suspected(|_| reply(401, "", "Unauthorized")).await;
+    let challenge = "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n";
+    check_suspected(move |_| reply(401, challenge, "Session not found")).await;
+    check_suspected(|request| rpc_error(request, 403, -32001, "Session not found or expired")).await;
+    check_suspected(|_| reply(410, "", "")).await;
+    check_suspected(|request| rpc_error(request, 500, -32603, "Session not found")).await;
+}
+
+// RPT-041
+#[tokio::test]
+async fn lost_session_is_recognized_by_an_error_response_to_every_request() {
+    for code in [-32000, -32001, -32002, -32005, -32600] {
+        check_suspected(move |request| rpc_error(request, 200, code, "unknown")).await;
+    }
+    check_suspected(|request| rpc_error(request, 200, -32603, "Session not found")).await;
+    check_suspected(|request| {
+        let error = json!({"jsonrpc": "2.0", "id": request.rpc()["id"],
+            "error": {"code": -32001, "message": "Session not found"}});
+        peer::stream(&[&format!("data: {error}\n\n")], vec![])
+    })
+    .await;
+}
+
+/// Checks that an error of a call is returned, and that the session stays.
+async fn check_kept(refusal: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static, want: &str) {
+    let answered = AtomicUsize::new(0);
+    let peer = Peer::start(move |request| {
+        legacy(request, "s", |request| match request.kind().as_str() {
+            "ping" => json_reply(request.result(json!({}))),
+            _ if answered.fetch_add(1, Ordering::SeqCst) == 0 => json_reply(tool_result(request, "hello")),
+            _ => refusal(request),
+        })
+    })
+    .await;
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    for _ in 0..2 {
+        let error = call(&session).await.unwrap_err().to_string();
+        assert!(error.contains(want), "{error}");
+    }
+    assert_eq!((peer.count("tools/call"), peer.count("initialize")), (3, 1), "{}", peer.summary());
+}
+
+// RPT-040, RPT-041
+#[tokio::test]
+async fn error_of_a_call_in_a_session_that_is_alive_is_returned() {
+    check_kept(|request| rpc_error(request, 200, -32001, "browser session not found"), "browser session")
+        .await;
+    check_kept(|_| reply(403, "", "this tool is not for you"), "HTTP 403").await;
+    check_kept(|_| reply(401, "", "no"), "HTTP 401").await;
+    check_kept(|_| reply(410, "", "the page is gone"), "HTTP 410").await;
+    check_kept(|_| reply(400, "", "bad arguments"), "HTTP 400").await;
+}
+
+// RPT-042
+#[tokio::test]
+async fn error_that_remains_in_a_new_session_opens_no_further_one() {
+    let refused = AtomicUsize::new(0);
+    let peer = Peer::start(move |request| {
+        legacy(request, "s", |request| match request.kind().as_str() {
+            "ping" => rpc_error(request, 200, -32000, "too busy"),
+            // Between the errors it works again.
+            _ if refused.fetch_add(1, Ordering::SeqCst) % 4 == 0 => json_reply(tool_result(request, "hello")),
+            _ => rpc_error(request, 200, -32000, "too busy"),
+        })
+    })
+    .await;
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
+    for _ in 0..8 {
+        let _ = call(&session).await;
+    }
+    assert_eq!(peer.count("initialize"), 2, "{}", peer.summary());
+}
+
+// RPT-042
+#[tokio::test]
+async fn refusal_of_a_new_session_too_is_the_refusal_of_the_call() {
+    let opened = AtomicUsize::new(0);
+    let answered = AtomicUsize::new(0);
+    let peer = Peer::start(move |request| {
+        if request.kind() == "initialize" && opened.fetch_add(1, Ordering::SeqCst) > 0 {
+            return reply(403, "", "this account is closed");
+        }
+        legacy(request, "s", |request| match answered.fetch_add(1, Ordering::SeqCst) {
+            0 => json_reply(tool_result(request, "hello")),
+            _ => reply(403, "", "this account is closed"),
+        })
+    })
+    .await;
+    let session = TestClient::legacy().connect(&peer.url).await.unwrap();
+    assert_eq!(call(&session).await.unwrap(), "hello");
+    let error = call(&session).await.unwrap_err();
+    assert!(error.to_string().contains("this account is closed"), "{error}");
+    assert!(error.suggests_outage(), "{error:?}");
+}
+
 #[tokio::test]
 async fn server_that_loses_every_session_is_not_retried_forever() {
     let peer = Peer::start(|request| legacy(request, "s", |_| reply(404, "", ""))).await;
