@@ -24,7 +24,7 @@ use error::Error;
 use gates::{api, deny, layers, rules, tidy};
 use generated_files::OutputMode;
 use measurements::{bench, counts};
-use suites::{conformance, faults, fuzz, gateway_clients, soak, test_run};
+use suites::{conformance, faults, fresh, fuzz, gateway_clients, soak, test_run};
 
 const USAGE: &str = "\
 Usage: cargo xtask <command>
@@ -49,6 +49,7 @@ Usage: cargo xtask <command>
   layers                            check dependencies, module order, forbidden words, error numbers, unsafe
   tidy                              check file heads, lengths, links, plain language, unfinished code, undeclared files
   fuzz [--seconds N] [target…]      run the fuzz targets, 10 s each; needs nightly and cargo-fuzz
+  fresh                             try the newest release of every dependency in target/fresh, and report
   features                          list the rules of docs/rules.md with and without a test
 ";
 
@@ -91,6 +92,7 @@ fn main() -> ExitCode {
         ["layers"] => layers::run(),
         ["tidy"] => tidy::run(),
         ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["fresh"] => fresh::run(),
         ["features"] => rules::run().map(|report| println!("{report}")),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

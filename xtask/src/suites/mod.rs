@@ -2,6 +2,7 @@
 
 pub(crate) mod conformance;
 pub(crate) mod faults;
+pub(crate) mod fresh;
 pub(crate) mod fuzz;
 pub(crate) mod gateway_clients;
 pub(crate) mod soak;

@@ -107,7 +107,7 @@ fn install_uv_tools(venv: &Path, python: &Path, requirements: &Path) -> Result<(
 }
 
 /// The file name of a Node program; npm is a script on Windows.
-fn node_program(name: &'static str) -> &'static str {
+pub(crate) fn node_program(name: &'static str) -> &'static str {
     match name {
         "npm" if cfg!(windows) => "npm.cmd",
         _ => name,
