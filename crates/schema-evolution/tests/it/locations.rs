@@ -94,6 +94,7 @@ fn a_document_that_another_change_breaks_proves_nothing() {
     );
 }
 
+// RPT-270
 #[test]
 fn other_keys_without_a_schema_are_no_change() {
     for open in [json!({}), json!(true), json!({ "description": "anything" })] {
@@ -105,6 +106,7 @@ fn other_keys_without_a_schema_are_no_change() {
     }
 }
 
+// RPT-271
 #[test]
 fn an_alternative_that_another_change_breaks_proves_nothing() {
     // The patterns match the same texts, which nothing here proves. Every document without `id` is refused.
