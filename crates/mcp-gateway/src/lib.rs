@@ -71,7 +71,9 @@ pub use access::scope::{InvalidSelection, NameStyle, Scope};
 pub use access::tokens::{InvalidTokens, Tokens};
 pub use audit::record::AuditLog;
 pub use gateway::{ClientCounts, Gateway, GatewayOptions};
-pub use http::{HttpOptions, HttpServer, RecorderPage, ServeError, TlsFiles, TokenUpdater};
+pub use http::{
+    HttpOptions, HttpServer, InvalidNetwork, RecorderPage, ServeError, TlsFiles, TokenUpdater, TrustedProxies,
+};
 pub use limits::bounds::Bounds;
 pub use limits::rate_limits::{InvalidRate, Rate, RateLimits};
 pub use lists::gateway_resources::GatewayResource;

@@ -26,11 +26,12 @@ use crate::notifications::watch::ChangeWatcher;
 use crate::protocol::frame::{self, ClientMessage, ClientNotification, ClientRequest};
 use crate::protocol::message_writer;
 use crate::protocol::meta::RequestMeta;
+use crate::protocol::oversized::{RequestIdScanner, message_size_error};
 use crate::protocol::result_body::HandlerResult;
 use crate::session::client_dialog::ClientDialog;
 use crate::session::client_session::ClientSession;
 use crate::session::outbound_queue::{MessageReceiver, MessageSender, SendError, message_channel};
-use crate::session::request_client::RequestClient;
+use crate::session::request_client::{RequestClient, RequestSource};
 use crate::session::running_requests::RunningRequests;
 
 /// Size up to which messages are combined into one write, in bytes.
@@ -153,10 +154,7 @@ async fn read_messages(client: &Arc<StdioClient>, input: Input, tasks: &mut Join
     while let Ok(Some(line)) = read_line(&mut input, max_bytes).await {
         while tasks.try_join_next().is_some() {}
         let handled = match line {
-            InputLine::TooLong => {
-                let message = format!("a message may have at most {max_bytes} bytes");
-                client.send_error(None, &RpcError::new(code::INVALID_REQUEST, message)).await
-            }
+            InputLine::TooLong(id) => client.send_error(id.as_ref(), &message_size_error(max_bytes)).await,
             InputLine::Whole(line) if line.trim_ascii().is_empty() => continue,
             InputLine::Whole(line) if line.len() < MIN_COUNTED_BYTES => client.handle_line(line, tasks).await,
             InputLine::Whole(line) => {
@@ -175,7 +173,8 @@ async fn read_messages(client: &Arc<StdioClient>, input: Input, tasks: &mut Join
 /// A line of the input.
 enum InputLine {
     Whole(Bytes),
-    TooLong,
+    /// The id of its request, if it has one.
+    TooLong(Option<RawJson>),
 }
 
 /// Reads the next line. A line that is too long is skipped. `None` at the end of the input.
@@ -184,7 +183,7 @@ async fn read_line(
     max_bytes: usize,
 ) -> std::io::Result<Option<InputLine>> {
     let mut line = Vec::new();
-    let mut is_too_long = false;
+    let mut oversized: Option<RequestIdScanner> = None;
     loop {
         let found = input.fill_buf().await?;
         if found.is_empty() {
@@ -192,16 +191,22 @@ async fn read_line(
         }
         let end = memchr::memchr(b'\n', found);
         let part = &found[..end.unwrap_or(found.len())];
-        if is_too_long || line.len() + part.len() > max_bytes {
-            is_too_long = true;
-            line = Vec::new();
+        if let Some(scanner) = &mut oversized {
+            scanner.scan(part);
+        } else if line.len() + part.len() > max_bytes {
+            let scanner = oversized.insert(RequestIdScanner::default());
+            scanner.scan(&std::mem::take(&mut line));
+            scanner.scan(part);
         } else {
             line.extend_from_slice(part);
         }
         let used = end.map_or(found.len(), |end| end + 1);
         input.consume(used);
         if end.is_some() {
-            return Ok(Some(if is_too_long { InputLine::TooLong } else { InputLine::Whole(line.into()) }));
+            return Ok(Some(match oversized {
+                Some(scanner) => InputLine::TooLong(scanner.finish()),
+                None => InputLine::Whole(line.into()),
+            }));
         }
     }
 }
@@ -321,6 +326,7 @@ impl StdioClient {
                 sender: self.sender.clone(),
                 session: None,
                 principal: self.principal.clone(),
+                source: RequestSource::default(),
             });
         }
         match self.session() {

@@ -62,11 +62,16 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", requires = "auth")]
     pub(crate) scope_map: Option<PathBuf>,
     /// Accept this host name from clients, besides localhost and the address; may be given several times
-    #[arg(long, value_name = "HOST", requires = "http")]
+    #[arg(long, value_name = "HOST", requires = "http", value_parser = parse_host)]
     pub(crate) allow_host: Vec<String>,
-    /// Accept requests from web pages of this origin, such as https://app.example; may be given several times
-    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    /// Accept requests from web pages of this origin, such as https://app.example, and let them read responses; may be
+    /// given several times
+    #[arg(long, value_name = "ORIGIN", requires = "http", value_parser = parse_origin)]
     pub(crate) allow_origin: Vec<String>,
+    /// Trust this proxy to name the address of a client in X-Forwarded-For or Forwarded: an address, or a network such
+    /// as 10.0.0.0/8; may be given several times. The audit log and the log have the address
+    #[arg(long, value_name = "NETWORK", requires = "http")]
+    pub(crate) trusted_proxy: Vec<String>,
     /// Serve HTTPS with this certificate, a PEM file
     #[arg(long, value_name = "FILE", requires_all = ["http", "tls_key"])]
     pub(crate) tls_cert: Option<PathBuf>,
@@ -92,6 +97,19 @@ pub(crate) struct ServeArgs {
     /// estimates them. One that does not fit is left out, later ones may fit
     #[arg(long, value_name = "NUMBER", value_parser = parse_limit)]
     pub(crate) max_tool_tokens: Option<usize>,
+    /// Accept messages of clients of at most this many bytes [default: 4194304]
+    #[arg(long, value_name = "BYTES", value_parser = parse_limit)]
+    pub(crate) max_message_bytes: Option<usize>,
+    /// Keep at most this many connections of clients open [default: 1024]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_limit, requires = "http")]
+    pub(crate) max_connections: Option<usize>,
+    /// Keep at most this many sessions, and as many dialogs of clients without sessions [default: 1024]. A token has at
+    /// most a quarter
+    #[arg(long, value_name = "NUMBER", value_parser = parse_limit, requires = "http")]
+    pub(crate) max_sessions: Option<usize>,
+    /// Keep at most this many event streams open [default: half of --max-connections]. A token has at most half
+    #[arg(long, value_name = "NUMBER", value_parser = parse_limit, requires = "http")]
+    pub(crate) max_streams: Option<usize>,
     /// Limit the calls of each token, such as 10/s or 300/min; as many may be made at once. Without tokens, all clients
     /// share the limit
     #[arg(long, value_name = "RATE")]
@@ -168,6 +186,31 @@ pub(crate) struct AcpCheckArgs {
     /// Version of ACP: 1 or 2; default: that of the response to `initialize`, else 1
     #[arg(long, value_name = "NUMBER", value_parser = parse_acp_version)]
     pub(crate) protocol: Option<AcpVersion>,
+}
+
+/// Parses a host name, which may have a port.
+fn parse_host(text: &str) -> Result<String, String> {
+    match text.is_empty() || text.contains(['/', '*', ' ']) {
+        true => {
+            Err("write the name that clients use, such as tools.example, without https:// and path"
+                .to_owned())
+        }
+        false => Ok(text.to_owned()),
+    }
+}
+
+/// Parses the origin of web pages. A slash at its end, which belongs to no origin, is removed.
+fn parse_origin(text: &str) -> Result<String, String> {
+    let origin = text.strip_suffix('/').unwrap_or(text);
+    match origin.split_once("://") {
+        _ if text == "*" => Err("each origin must be named, because its pages may call all tools".to_owned()),
+        Some((scheme, host))
+            if !scheme.is_empty() && !host.is_empty() && !host.contains(['/', '?', '#', '*', ' ']) =>
+        {
+            Ok(origin.to_owned())
+        }
+        _ => Err("an origin has a scheme, a host and no path, such as https://app.example".to_owned()),
+    }
 }
 
 /// Parses a limit, which is at least 1.

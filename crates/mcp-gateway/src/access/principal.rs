@@ -7,32 +7,54 @@ use crate::access::secret_id::new_secret_id;
 
 /// The identity of a client. The sessions, dialogs and pending input of one principal are inaccessible to others.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Principal(Option<Arc<str>>);
+pub(crate) struct Principal(PrincipalKind);
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum PrincipalKind {
+    /// All clients without a token.
+    Anonymous,
+    /// The name of a token.
+    Named(Arc<str>),
+    /// A stdio client, with a name of its own.
+    Stdio(Arc<str>),
+}
 
 impl Principal {
     /// The principal of a token with this name.
     pub(crate) fn named(name: &str) -> Principal {
-        Principal(Some(name.into()))
+        Principal(PrincipalKind::Named(name.into()))
     }
 
     /// A new principal for a stdio client.
     pub(crate) fn new_stdio() -> Principal {
-        Principal(Some(format!("stdio {}", new_secret_id()).into()))
+        Principal(PrincipalKind::Stdio(format!("stdio {}", new_secret_id()).into()))
     }
 
     /// The name of its token; empty for clients without a token.
     pub(crate) fn name(&self) -> &str {
-        self.0.as_deref().unwrap_or_default()
+        match &self.0 {
+            PrincipalKind::Anonymous => "",
+            PrincipalKind::Named(name) | PrincipalKind::Stdio(name) => name,
+        }
     }
 
     /// Whether this is the shared principal of all clients without a token.
     pub(crate) fn is_anonymous(&self) -> bool {
-        self.0.is_none()
+        self.0 == PrincipalKind::Anonymous
+    }
+
+    /// Whether there is nobody from whom it must be kept secret what a shared server does: all clients count as one, or
+    /// the client has started the gateway.
+    pub(crate) fn may_see_shared_activity(&self) -> bool {
+        match &self.0 {
+            PrincipalKind::Anonymous | PrincipalKind::Stdio(_) => true,
+            PrincipalKind::Named(_) => false,
+        }
     }
 
     /// The shared principal of all clients without a token.
     pub(crate) fn anonymous() -> Principal {
-        Principal(None)
+        Principal(PrincipalKind::Anonymous)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
@@ -30,7 +31,7 @@ const MAX_NAME_BYTES: usize = 64;
 pub struct Tokens(Vec<Arc<Token>>);
 
 /// A token of the list. Only its hash is stored.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Token {
     /// Its line in the list, from 1.
     line: usize,
@@ -39,6 +40,17 @@ pub(crate) struct Token {
     view: Option<ViewFilter>,
     /// When the token stops to be accepted.
     expires: Option<SystemTime>,
+    /// The number of requests with this token, also from before the list was replaced.
+    requests: Arc<AtomicU64>,
+}
+
+/// What an operator is told about a token.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TokenUse<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) line: usize,
+    pub(crate) requests: u64,
+    pub(crate) expires: Option<SystemTime>,
 }
 
 /// An error in a list of tokens. It never contains a token.
@@ -138,7 +150,8 @@ impl Tokens {
             if let Some(same) = tokens.iter().find(|token| token.id == id) {
                 return Err(invalid(format!("the same token is on line {}", same.line)));
             }
-            tokens.push(Arc::new(Token { line: at + 1, id, principal, view, expires }));
+            let requests = Arc::default();
+            tokens.push(Arc::new(Token { line: at + 1, id, principal, view, expires, requests }));
             if tokens.len() > MAX_TOKENS {
                 return Err(invalid(format!("there are more than {MAX_TOKENS} tokens")));
             }
@@ -174,10 +187,11 @@ impl Tokens {
             }
         }
         let found = found.ok_or(TokenError::Unknown)?;
-        let Token { line: _, id: _, principal, view, expires } = &**found;
+        let Token { line: _, id: _, principal, view, expires, requests } = &**found;
         if expires.is_some_and(|expires| expires <= now) {
             return Err(TokenError::Expired);
         }
+        requests.fetch_add(1, Ordering::Relaxed);
         Ok(Admission { principal: principal.clone(), token: Some(Arc::clone(found)), view: view.clone() })
     }
 
@@ -196,6 +210,26 @@ impl Tokens {
         self.0.iter().filter(|token| !grants(token)).map(|token| token.principal.clone()).collect()
     }
 
+    /// Continues the counts of the tokens that `previous` has too.
+    pub(crate) fn continue_counts(mut self, previous: &Tokens) -> Tokens {
+        for token in &mut self.0 {
+            if let Some(same) = previous.0.iter().find(|other| other.id == token.id) {
+                Arc::make_mut(token).requests = Arc::clone(&same.requests);
+            }
+        }
+        self
+    }
+
+    /// The use of each token.
+    pub(crate) fn uses(&self) -> impl Iterator<Item = TokenUse<'_>> {
+        self.0.iter().map(|token| TokenUse {
+            name: token.principal.name(),
+            line: token.line,
+            requests: token.requests.load(Ordering::Relaxed),
+            expires: token.expires,
+        })
+    }
+
     /// The names of the tokens with their views; a view is `None` if the token shows everything. A program that passes
     /// them to [`Host::set_views`](mcp_host_runtime::Host::set_views) gets a problem for each view that shows nothing
     /// or names a server that does not exist. The gateway does not need that.
@@ -204,7 +238,21 @@ impl Tokens {
     }
 }
 
+impl PartialEq for Token {
+    /// Compares what the list says.
+    fn eq(&self, other: &Token) -> bool {
+        let Token { line, id, principal, view, expires, requests: _ } = self;
+        (line, id, principal, view, expires)
+            == (&other.line, &other.id, &other.principal, &other.view, &other.expires)
+    }
+}
+
 impl Token {
+    /// Its line in the list, from 1.
+    pub(crate) fn line(&self) -> usize {
+        self.line
+    }
+
     /// The time until the token expires; `None` if it does not expire.
     pub(crate) fn remaining(&self, now: SystemTime) -> Option<Duration> {
         self.expires.map(|expires| expires.duration_since(now).unwrap_or_default())

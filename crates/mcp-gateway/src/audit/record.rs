@@ -4,6 +4,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,9 +25,15 @@ pub(crate) struct AuditRecord<'a> {
     /// The name that the client gave itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) client: Option<&'a str>,
+    /// The address of the client, over HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) address: Option<IpAddr>,
     /// The name of its token.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(crate) token: &'a str,
+    /// The line of its token in the list, because several tokens may have one name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) token_line: Option<usize>,
     /// The id of its dialog, which is another one than the secret id of its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<&'a str>,

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use http::HeaderMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +21,7 @@ use crate::http::authorization::guard::HostGuard;
 use crate::http::authorization::refusals::RefusalLog;
 use crate::http::options::RecorderPage;
 use crate::http::permits::{ClientPermit, ClientPermits, PermitLimit};
+use crate::http::request::client_address::TrustedProxies;
 use crate::limits::bounds::Bounds;
 
 /// The state of the HTTP server.
@@ -32,7 +35,11 @@ pub(crate) struct AppState {
     pub(crate) verifier: Option<TokenVerifier>,
     /// Checks `Host` and `Origin`.
     pub(crate) guard: HostGuard,
-    /// Logs refused tokens.
+    /// The proxies whose headers name the addresses of clients.
+    pub(crate) trusted_proxies: TrustedProxies,
+    /// The end of the certificate's validity in seconds since the epoch, with HTTPS.
+    pub(crate) certificate_expiry: Option<i64>,
+    /// Logs refused tokens, hosts and origins.
     pub(crate) refusal_log: RefusalLog,
     /// Metrics to append to those of the gateway.
     pub(crate) metrics: Option<RecorderPage>,
@@ -53,6 +60,11 @@ pub(crate) struct AppState {
 pub(crate) type RevocationFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl AppState {
+    /// The address of the client of a request that arrived from `peer`.
+    pub(crate) fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        self.trusted_proxies.client_address(peer, headers)
+    }
+
     /// Returns a future that resolves when a listed token is removed or expires or its view changes, or when an
     /// access token expires. Without a token it never resolves.
     pub(crate) fn watch_revocation(
@@ -108,10 +120,9 @@ impl AppState {
         ClientPermit::acquire(&self.session_permits, principal, PermitLimit { per_client, total: usize::MAX })
     }
 
-    /// Acquires a permit for a stream that stays open. `None` if all are in use. Streams use at most half of the
-    /// connections, and those of one client at most a quarter.
+    /// Acquires a permit for a stream that stays open. `None` if all are in use. A client has at most half of them.
     pub(crate) fn acquire_stream_permit(&self, principal: &Principal) -> Option<ClientPermit> {
-        let total = (self.bounds().connections / 2).max(1);
+        let total = self.bounds().streams.max(1);
         let limit = PermitLimit { per_client: (total / 2).max(1), total };
         ClientPermit::acquire(&self.stream_permits, principal, limit)
     }

@@ -17,4 +17,5 @@ pub(crate) mod request;
 mod server;
 
 pub use options::{HttpOptions, RecorderPage, ServeError, TlsFiles};
+pub use request::client_address::{InvalidNetwork, TrustedProxies};
 pub use server::{HttpServer, TokenUpdater};

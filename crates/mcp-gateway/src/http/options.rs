@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::access::oauth::{InvalidAuthUrl, ResourceServer};
 use crate::access::tokens::Tokens;
+use crate::http::request::client_address::TrustedProxies;
 
 /// Options of the HTTP server.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +24,8 @@ pub struct HttpOptions {
     pub hosts: Vec<String>,
     /// Accepted values of `Origin` besides loopback origins. Only pages of these origins may read responses (CORS).
     pub origins: Vec<String>,
+    /// The proxies whose headers name the addresses of clients, for the audit log and the log.
+    pub trusted_proxies: TrustedProxies,
     /// The certificate and key for HTTPS; without them, the server speaks plain HTTP.
     pub tls: Option<TlsFiles>,
     /// The page that is appended to the gateway's own metrics at `/metrics`.

@@ -1,5 +1,6 @@
 //! The HTTP server: its listener, its connections and its shutdown.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,10 +23,12 @@ use crate::http::authorization::guard::HostGuard;
 use crate::http::authorization::refusals::RefusalLog;
 use crate::http::connection::active_requests::ActiveRequests;
 use crate::http::connection::client_connection::ClientConnection;
-use crate::http::connection::connection_table::{ConnectionTable, ConnectionUse, EndSignals};
+use crate::http::connection::connection_table::{
+    ConnectionPermit, ConnectionTable, ConnectionUse, EndSignals,
+};
 use crate::http::connection::serve;
 use crate::http::connection::timed_stream::{TimeLimits, TimedStream};
-use crate::http::connection::tls;
+use crate::http::connection::tls::{self, LoadedTls};
 use crate::http::options::{HttpOptions, ServeError};
 use crate::limits::bounds::Bounds;
 use crate::session::dialog_table::ConnectionId;
@@ -56,13 +59,17 @@ impl HttpServer {
         options: HttpOptions,
     ) -> Result<HttpServer, ServeError> {
         let gateway = Arc::clone(gateway.inner());
-        let HttpOptions { tokens, resource_server, mut hosts, origins, tls, metrics } = options;
+        let HttpOptions { tokens, resource_server, mut hosts, origins, trusted_proxies, tls, metrics } =
+            options;
         if !address.ip().is_loopback() && tokens.is_empty() && resource_server.is_none() {
             return Err(ServeError::TokensRequired(address));
         }
-        let tls = match tls {
-            Some(files) => Some(tls::load_acceptor(&files).await?),
-            None => None,
+        let (tls, certificate_expiry) = match tls {
+            Some(files) => {
+                let LoadedTls { acceptor, expiry } = tls::load_acceptor(&files).await?;
+                (Some(acceptor), expiry)
+            }
+            None => (None, None),
         };
         let failed = |source| ServeError::Bind { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -81,6 +88,8 @@ impl HttpServer {
         let app = AppState {
             scope,
             guard: HostGuard { address, hosts, origins, has_tokens },
+            trusted_proxies,
+            certificate_expiry,
             refusal_log: RefusalLog::new(DefaultClock::default()),
             tokens: watch::Sender::new(tokens),
             verifier,
@@ -110,8 +119,8 @@ impl HttpServer {
         TokenUpdater(Arc::clone(&self.app))
     }
 
-    /// Serves until `shutdown` resolves. No connection is accepted then; running requests may finish
-    /// within [`Bounds::shutdown_grace`], and all sessions and dialogs end.
+    /// Serves until `shutdown` resolves. Then new connections serve health and metrics only, and `/readyz` fails. Running
+    /// requests may finish within [`Bounds::shutdown_grace`], and all sessions and dialogs end.
     ///
     /// Dropping the future closes all connections at once. Sessions and dialogs then end with the gateway.
     pub fn serve(
@@ -151,34 +160,33 @@ impl HttpServer {
                 }
                 Some(_) = connections.join_next() => {}
                 never = &mut key_refresh => match never {},
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, peer)) => {
-                        let requests = ActiveRequests::default();
-                        let Some((permit, signals)) = table.add(requests.clone()) else {
-                            tracing::warn!("closing a new connection: all connections are in use");
-                            continue;
-                        };
-                        let (id, gateway) = (ConnectionId::unique(), Arc::clone(&app.gateway));
-                        let connection = ClientConnection { id, permit, requests, peer: peer.ip(), gateway };
-                        let connection = Arc::new(connection);
-                        let serving = serve_connection(stream, Arc::clone(&app), tls.clone(), connection, signals);
-                        connections.spawn(serving);
-                    }
-                    Err(error) => {
-                        tracing::warn!(%error, "cannot accept a connection; trying again in {ACCEPT_RETRY:?}");
-                        tokio::time::sleep(ACCEPT_RETRY).await;
+                (stream, peer) = accept(&listener) => {
+                    let requests = ActiveRequests::default();
+                    match table.add(requests.clone()) {
+                        Some((permit, signals)) => {
+                            let connection = new_connection(&app, permit, requests, peer);
+                            let serving = serve_connection(stream, Arc::clone(&app), tls.clone(), connection, signals);
+                            connections.spawn(serving);
+                        }
+                        None => tracing::warn!("closing a new connection: all connections are in use"),
                     }
                 }
             }
         }
-        drop(listener);
         app.refusal_log.log_unreported();
         app.shutdown.cancel();
         table.shut_down();
         let sessions = app.gateway.sessions.take_all();
         sessions.iter().for_each(|session| session.close_streams());
         let grace = app.bounds().shutdown_grace;
-        if timeout(grace, join_all(&mut connections)).await.is_err() {
+        let drained = timeout(grace, join_all(&mut connections));
+        let drained = tokio::select! {
+            biased;
+            drained = drained => drained,
+            never = serve_health(&listener, &app, tls.as_ref(), &table) => match never {},
+        };
+        drop(listener);
+        if drained.is_err() {
             tracing::warn!("cancelling the requests that still run {grace:?} after the shutdown began");
         }
         sessions.iter().for_each(|session| session.end());
@@ -187,6 +195,51 @@ impl HttpServer {
         connections.shutdown().await;
         app.gateway.pending_inputs.drop_all();
         app.gateway.dialogs.drop_all();
+    }
+}
+
+/// Accepts the next connection.
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection; trying again in {ACCEPT_RETRY:?}");
+                sleep(ACCEPT_RETRY).await;
+            }
+        }
+    }
+}
+
+fn new_connection(
+    app: &AppState,
+    permit: ConnectionPermit,
+    requests: ActiveRequests,
+    peer: SocketAddr,
+) -> Arc<ClientConnection> {
+    let (id, gateway) = (ConnectionId::unique(), Arc::clone(&app.gateway));
+    Arc::new(ClientConnection { id, permit, requests, peer: peer.ip().to_canonical(), gateway })
+}
+
+/// Serves health and metrics on new connections during the shutdown, so that a load balancer learns of it. Never
+/// returns. Dropping the future closes these connections.
+async fn serve_health(
+    listener: &TcpListener,
+    app: &Arc<AppState>,
+    tls: Option<&TlsAcceptor>,
+    table: &Arc<ConnectionTable>,
+) -> Infallible {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            Some(_) = connections.join_next() => {}
+            (stream, peer) = accept(listener) => {
+                let requests = ActiveRequests::default();
+                let Some((permit, signals)) = table.add_for_operator(requests.clone()) else { continue };
+                let connection = new_connection(app, permit, requests, peer);
+                connections.spawn(serve_connection(stream, Arc::clone(app), tls.cloned(), connection, signals));
+            }
+        }
     }
 }
 
@@ -212,6 +265,7 @@ impl TokenUpdater {
         let gateway = &self.0.gateway;
         let revoked = self.0.tokens.borrow().revoked_by(&tokens);
         // Published first, so that no revoked client starts another session.
+        let tokens = tokens.continue_counts(&self.0.tokens.borrow());
         self.0.tokens.send_replace(tokens);
         Some(gateway.end_clients(&revoked))
     }

@@ -24,6 +24,8 @@ pub struct Bounds {
     /// Maximum number of HTTP connections. At the limit a new one replaces an idle one. A token may have as many busy
     /// ones as remain for the others. While all are busy, 16 more are accepted for health and metrics only.
     pub connections: usize,
+    /// Maximum number of streams that stay open. A token may have half of them.
+    pub streams: usize,
     /// The number of bytes of messages and responses in memory that is divided between the clients: the tokens or,
     /// without tokens, the connections. Messages under 16 KiB do not count. A client may use as much as remains for the
     /// others, and always a sixteenth. Above its share its requests over HTTP are refused, and stdio input
@@ -46,7 +48,7 @@ pub struct Bounds {
 
 impl Default for Bounds {
     /// Messages of 4 MiB; 1,024 sessions, 256 per client; 30 minutes idle; 256 requests per session, 4,096 in all; 16
-    /// pending inputs per client; 1,024 connections; 256 MiB in memory; 1,024 queued messages of 16 MiB; 30 s to
+    /// pending inputs per client; 1,024 connections, 512 streams; 256 MiB in memory; 1,024 queued messages of 16 MiB; 30 s to
     /// receive and to send; 10 minutes for a server request; 5 s at shutdown.
     fn default() -> Bounds {
         Bounds {
@@ -58,6 +60,7 @@ impl Default for Bounds {
             requests: 4096,
             pending_inputs_per_client: 16,
             connections: 1024,
+            streams: 512,
             held_bytes: 256 * 1024 * 1024,
             queue_messages: 1024,
             queue_bytes: 16 * 1024 * 1024,

@@ -73,7 +73,9 @@ impl<'a> CallRecord<'a> {
         let EndedCall { status, duration, request_bytes, result_bytes } = call;
         log.write(&AuditRecord {
             client: client_name.as_deref(),
+            address: client.source.address,
             token: &token,
+            token_line: client.source.token_line,
             session: dialog.as_deref(),
             method: request.method.as_str(),
             server: server.get().map(ServerId::as_str),

@@ -3,13 +3,17 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_host_model::{Method, MethodName, RawJson, ServerId};
-use mcp_host_runtime::{HostSnapshot, NotificationStream, NotificationStreamItem, ServerNotification};
+use mcp_host_runtime::{
+    HostSnapshot, NotificationStream, NotificationStreamItem, ServerNotification, ServerState,
+};
 use mcp_host_transport::ServerEvent;
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use crate::access::scope::Scope;
 use crate::gateway::GatewayInner;
@@ -22,6 +26,12 @@ use crate::session::known_lists::KnownLists;
 use crate::session::resource_origins::OriginKey;
 use crate::session::resource_subscriptions::ResourceSubscriptions;
 
+/// How long the lists must be unchanged before a client is notified.
+const SETTLE_TIME: Duration = Duration::from_millis(50);
+
+/// How long a client is not notified at most, while a server restarts or the lists keep changing.
+const MAX_SETTLE_TIME: Duration = Duration::from_secs(5);
+
 /// Watches the host for changes that concern one client.
 pub(crate) struct ChangeWatcher {
     gateway: Arc<GatewayInner>,
@@ -31,6 +41,27 @@ pub(crate) struct ChangeWatcher {
     snapshots: watch::Receiver<Arc<HostSnapshot>>,
     /// The notifications of servers; `None` once the host has ended.
     events: Option<NotificationStream>,
+    /// The snapshots that the client was not notified of, if any.
+    pending: Option<PendingChange>,
+}
+
+/// Snapshots that are compared with the client's lists once they have settled: a restart of a server removes its items
+/// and lists them again.
+#[derive(Debug, Clone, Copy)]
+struct PendingChange {
+    /// The time of the first one.
+    first: Instant,
+    /// When the lists are compared.
+    due: Instant,
+}
+
+impl PendingChange {
+    /// A further snapshot. While a server restarts, its items are expected back.
+    fn extend(pending: Option<PendingChange>, is_restarting: bool, now: Instant) -> PendingChange {
+        let first = pending.map_or(now, |pending| pending.first);
+        let due = if is_restarting { first + MAX_SETTLE_TIME } else { now + SETTLE_TIME };
+        PendingChange { first, due: due.min(first + MAX_SETTLE_TIME) }
+    }
 }
 
 /// A change that a client may have to be notified of.
@@ -49,12 +80,19 @@ impl ChangeWatcher {
         snapshots.mark_changed();
         let events = Some(gateway.host.notifications());
         let (gateway, scope) = (Arc::clone(gateway), Arc::clone(scope));
-        ChangeWatcher { gateway, scope, audience, snapshots, events }
+        ChangeWatcher { gateway, scope, audience, snapshots, events, pending: None }
     }
 
     /// The next change. `known` is updated. Never resolves once the host has ended. Cancel-safe.
     pub(crate) async fn next(&mut self, known: &Mutex<KnownLists>) -> WatchedChange {
         loop {
+            let due = self.pending.map(|pending| pending.due);
+            let settled = async {
+                match due {
+                    Some(due) => sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
             let events = async {
                 match &mut self.events {
                     Some(events) => events.next().await,
@@ -64,7 +102,12 @@ impl ChangeWatcher {
             tokio::select! {
                 biased;
                 Ok(()) = self.snapshots.changed() => {
-                    self.snapshots.borrow_and_update();
+                    let snapshot = Arc::clone(&self.snapshots.borrow_and_update());
+                    let is_restarting = self.is_restarting(&snapshot);
+                    self.pending = Some(PendingChange::extend(self.pending, is_restarting, Instant::now()));
+                }
+                () = settled => {
+                    self.pending = None;
                     let listing = self.gateway.listing(&self.scope, self.audience);
                     let changed = known.lock().update(&listing);
                     if !changed.is_empty() {
@@ -84,6 +127,14 @@ impl ChangeWatcher {
         }
     }
 
+    /// Whether a server of the scope restarts.
+    fn is_restarting(&self, snapshot: &HostSnapshot) -> bool {
+        snapshot.servers.iter().any(|status| {
+            status.state == ServerState::Restarting
+                && ServerId::parse(&status.id).is_ok_and(|id| self.scope.may_show(&id, |_| true))
+        })
+    }
+
     /// The exposed URI of a changed resource, if a subscription covers it. Its server is remembered.
     pub(crate) fn updated_uri<'a>(
         &self,
@@ -98,7 +149,8 @@ impl ChangeWatcher {
 
     /// The notifications that a session gets about a change. Updates of subscribed resources are always sent. Of other
     /// events, those with an owner belong to a call, which sends them itself. Those without an owner are sent if they
-    /// are from an instance of the session's dialog: others may concern another client.
+    /// are from an instance of the session's dialog. Others may concern another client: log messages of shared instances
+    /// are sent if there is none, and if the client has set a level.
     pub(crate) fn session_notifications(
         &self,
         session: &ClientSession,
@@ -126,7 +178,8 @@ impl ChangeWatcher {
             let sealed = self.gateway.task_id_sealer.seal_ids_in(&session.principal, server, status)?;
             return Some(write_notification(Method::TaskStatus.as_str(), sealed.as_str()));
         }
-        if event.owner.is_some() || event.dialog.as_ref() != Some(session.dialog.id()) {
+        let is_own_instance = event.dialog.as_ref() == Some(session.dialog.id());
+        if event.owner.is_some() || !(is_own_instance || self.is_shared_log(session, event)) {
             return None;
         }
         match &event.event {
@@ -142,6 +195,17 @@ impl ChangeWatcher {
             }
             _ => None,
         }
+    }
+}
+
+impl ChangeWatcher {
+    /// Whether this is a log message of a shared instance that the session may get.
+    fn is_shared_log(&self, session: &ClientSession, event: &ServerNotification) -> bool {
+        event.dialog.is_none()
+            && matches!(event.event, ServerEvent::Log(_))
+            && session.log_level().is_some()
+            && session.principal.may_see_shared_activity()
+            && session.scope.may_show(&event.server, |_| true)
     }
 }
 

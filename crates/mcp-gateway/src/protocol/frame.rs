@@ -19,7 +19,7 @@ pub(crate) const MAX_BATCH: usize = 64;
 /// Maximum nesting depth of a message. It is bounded, because servers must be able to read forwarded parts.
 const MAX_DEPTH: usize = 128;
 /// Maximum size of an id in bytes, because it is stored and returned.
-const MAX_ID_BYTES: usize = 1024;
+pub(crate) const MAX_ID_BYTES: usize = 1024;
 
 /// A message of a client.
 #[derive(Debug, Clone, PartialEq)]
@@ -229,7 +229,7 @@ fn parse_message(bytes: &Bytes) -> Result<ClientMessage, FrameError> {
 }
 
 /// Whether a JSON text is a valid request id: a string or a number.
-fn is_valid_id(id: &str) -> bool {
+pub(crate) fn is_valid_id(id: &str) -> bool {
     id.len() <= MAX_ID_BYTES && matches!(id.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'))
 }
 

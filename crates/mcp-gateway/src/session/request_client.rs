@@ -1,5 +1,6 @@
 //! The client of a request, with the version, scope, dialog and message sender of the request.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use mcp_host_model::{Era, LogLevel, ProtocolVersion};
@@ -32,10 +33,21 @@ pub(crate) struct RequestClient {
     pub(crate) caller_id: CallerId,
     /// The client's identity.
     pub(crate) principal: Principal,
+    /// Where the request came from, for the audit log.
+    pub(crate) source: RequestSource,
+}
+
+/// Where a request came from. Over stdio nothing of it is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RequestSource {
+    /// The address of the client.
+    pub(crate) address: Option<IpAddr>,
+    /// The line of its token in the list.
+    pub(crate) token_line: Option<usize>,
 }
 
 impl RequestClient {
-    /// The client of a session.
+    /// The client of a session, for a request of unknown source.
     pub(crate) fn from_session(session: &Arc<ClientSession>, sender: MessageSender) -> RequestClient {
         RequestClient {
             version: session.version,
@@ -46,6 +58,7 @@ impl RequestClient {
             session: Some(Arc::clone(session)),
             caller_id: session.dialog.caller_id,
             principal: session.principal.clone(),
+            source: RequestSource::default(),
         }
     }
 

@@ -84,7 +84,11 @@ async fn oversized_and_slow_requests_are_refused() {
     let fixture = TestGateway::bounded(bounds).await;
     let large =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":"{}"}}}}"#, "x".repeat(3000));
-    assert_eq!(fixture.post(&[], &large).await.status, 413);
+    // RPT-154
+    let refused = fixture.post(&[], &large).await;
+    assert_eq!(refused.status, 413);
+    let message = refused.json()["error"]["message"].as_str().unwrap_or_default().to_owned();
+    assert!(refused.json()["id"] == 1 && message.contains("`--max-message-bytes`"), "{refused:?}");
 
     // The limit applies with and without a declared length. A broken body has another status.
     let head =

@@ -55,14 +55,17 @@ async fn pipelined_requests_are_answered_in_order() {
     fixture.end().await;
 }
 
+// RPT-262
 #[tokio::test]
 async fn request_hidden_in_a_body_is_not_read() {
     let fixture = TestGateway::new().await;
     let hidden = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     for (headers, status) in [
-        // hyper uses `Transfer-Encoding`, and closes the connection after the request.
-        ("content-length: 5\r\ntransfer-encoding: chunked", "415"),
-        ("transfer-encoding: chunked\r\ncontent-length: 5", "415"),
+        ("content-length: 5\r\ntransfer-encoding: chunked", "400"),
+        ("transfer-encoding: chunked\r\ncontent-length: 5", "400"),
+        ("transfer-encoding: chunked\r\ntransfer-encoding: chunked", "400"),
+        ("content-length: 5\r\ncontent-length: 5", "400"),
+        ("x: y\ncontent-length: 5", "400"),
         ("transfer-encoding: chunked\r\ntransfer-encoding: identity", "400"),
         ("transfer-encoding: xchunked", "400"),
         ("content-length: 0\r\ncontent-length: 52", "400"),
@@ -81,10 +84,18 @@ async fn request_hidden_in_a_body_is_not_read() {
     // HTTP/1.0 has no chunked bodies.
     let text = format!("POST /mcp HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n{hidden}");
     assert_eq!(read_statuses(&fixture, &text).await, ["400"]);
-    // Equal lengths count as one length, so all parsers find the same end of the body.
+    // Also behind other requests of the connection, and with a body that could hide a request.
     let twice = post(&format!("content-length: {}\r\n", PING.len()), PING);
-    let last = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-    assert_eq!(read_statuses(&fixture, &format!("{twice}{last}")).await, ["400", "200"]);
+    let first = post("", PING);
+    let mut stream = TcpStream::connect(fixture.address).await.unwrap();
+    stream.write_all(first.as_bytes()).await.unwrap();
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).await.unwrap();
+    stream.write_all(format!("{twice}{hidden}").as_bytes()).await.unwrap();
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).await.unwrap();
+    assert_eq!(rest.matches("HTTP/1.1 400").count(), 1, "{rest}");
+    assert!(!rest.contains("HTTP/1.1 200"), "{rest}");
     // The body is not read, so its end is unknown and the connection is closed.
     let text = format!("POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n{hidden}");
     assert_eq!(read_statuses(&fixture, &text).await, ["404"]);
@@ -284,8 +295,30 @@ async fn shutdown_lets_running_calls_finish() {
     while !page().await.contains("mcp_gateway_requests 1\n") {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+    // RPT-203
+    // New connections serve health only, until the call has finished.
+    let get = async |path: &str| {
+        let Ok(mut stream) = TcpStream::connect(address).await else { return String::new() };
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut response = vec![0; 1000];
+        let length = stream.read(&mut response).await.unwrap_or_default();
+        String::from_utf8_lossy(&response[..length]).into_owned()
+    };
+    let watch_drain = async {
+        loop {
+            let ready = get("/readyz").await;
+            if ready.starts_with("HTTP/1.1 503") {
+                return (ready, get("/healthz").await, get("/mcp").await);
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
     let mut reply = String::new();
-    let (read, ()) = tokio::join!(stream.read_to_string(&mut reply), fixture.end());
+    let (read, (ready, health, mcp), ()) =
+        tokio::join!(stream.read_to_string(&mut reply), watch_drain, fixture.end());
     assert!(read.is_ok() && reply.contains("slept 1000 ms"), "{reply}");
+    assert!(ready.ends_with("draining\n") && health.starts_with("HTTP/1.1 200"), "{ready}{health}");
+    assert!(mcp.starts_with("HTTP/1.1 503") && mcp.contains("shutting down"), "{mcp}");
     assert!(TcpStream::connect(address).await.is_err());
 }

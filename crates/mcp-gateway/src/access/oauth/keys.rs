@@ -156,7 +156,7 @@ impl KeyCache {
             let MetadataJson { issuer, jwks_uri } = serde_json::from_slice(&document)
                 .map_err(|_| invalid("it is not the metadata of an authorization server".to_owned()))?;
             if issuer != self.issuer {
-                return Err(invalid(format!("it is the metadata of the issuer {:?}", clean_text(&issuer))));
+                return Err(invalid(wrong_issuer_message(&self.issuer, &clean_text(&issuer))));
             }
             let keys = jwks_uri.ok_or_else(|| invalid("it names no `jwks_uri`".to_owned()))?;
             // Plain http is allowed if both are on this machine.
@@ -232,6 +232,18 @@ fn metadata_urls(issuer: &str) -> Vec<Url> {
     paths.into_iter().filter_map(|path| url.join(&path).ok()).collect()
 }
 
+/// The message for metadata of another issuer than the configured one. The two are compared as texts, as in the tokens.
+fn wrong_issuer_message(configured: &str, found: &str) -> String {
+    let differs_by_slash =
+        configured.strip_suffix('/') == Some(found) || found.strip_suffix('/') == Some(configured);
+    let remedy = match differs_by_slash {
+        true if found.ends_with('/') => format!(", with a slash at its end: configure `--auth {found}`"),
+        true => format!(", without a slash at its end: configure `--auth {found}`"),
+        false => String::new(),
+    };
+    format!("it is the metadata of the issuer {found:?}{remedy}")
+}
+
 /// Shortens another server's text for a message, and removes control characters.
 fn clean_text(text: &str) -> String {
     text.chars().filter(|char| !char.is_control()).take(MAX_SHOWN_CHARS).collect()
@@ -256,6 +268,28 @@ mod tests {
                  https://id.example/a/.well-known/openid-configuration"
             )
         );
+    }
+
+    // RPT-155
+    #[test]
+    fn slash_that_makes_another_issuer_is_named() {
+        #[track_caller]
+        fn check(configured: &str, found: &str, want: &str) {
+            let message = wrong_issuer_message(configured, found);
+            assert_eq!(message.strip_prefix("it is the metadata of the issuer ").unwrap(), want);
+        }
+        let (without, with) = ("https://id.example", "https://id.example/");
+        check(
+            without,
+            with,
+            "\"https://id.example/\", with a slash at its end: configure `--auth https://id.example/`",
+        );
+        check(
+            with,
+            without,
+            "\"https://id.example\", without a slash at its end: configure `--auth https://id.example`",
+        );
+        check(without, "https://other.example/", "\"https://other.example/\"");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::access::tokens::{Admission, Token, TokenError, bearer_token};
 use crate::http::app_state::AppState;
 use crate::http::authorization::guard::ForbiddenHeader;
 use crate::http::authorization::refusals::RefusalReason;
+use crate::http::connection::client_connection::ClientConnection;
 use crate::http::reply::errors::{bad_request, invalid_request, no_such_session, refusal};
 use crate::http::reply::response::{Response, with_header};
 use crate::http::request::header_names::{MCP_HOST_DIALOG, MCP_HOST_SELECTIONS, only_value};
@@ -26,7 +27,7 @@ use crate::lists::listing::Audience;
 use crate::protocol::frame::ClientRequest;
 use crate::session::client_dialog::ClientDialog;
 use crate::session::client_session::ClientSession;
-use crate::session::dialog_table::ConnectionId;
+use crate::session::request_client::RequestSource;
 
 /// `Retry-After` while the keys of the authorization server are not available, in seconds.
 const KEYS_RETRY: HeaderValue = HeaderValue::from_static("10");
@@ -42,6 +43,8 @@ pub(crate) struct AuthorizedClient<'a> {
     pub(crate) account: Account,
     /// Whether the account used more than its share before this request.
     pub(crate) is_over_share: bool,
+    /// Where the request came from.
+    pub(crate) source: RequestSource,
     /// Its token, if it has one of the list.
     pub(crate) token: Option<Arc<Token>>,
     /// The part of the catalog that the request may use: that of the token, narrowed by path, query and headers.
@@ -76,7 +79,9 @@ impl<'a> AuthorizedClient<'a> {
             scope.views.extend(header_view);
         }
         let account = Account::Client(principal.clone());
-        Ok(AuthorizedClient { server, principal, account, is_over_share: false, token, scope, grant })
+        let token_line = token.as_ref().map(|token| token.line());
+        let source = RequestSource { address: None, token_line };
+        Ok(AuthorizedClient { server, principal, account, is_over_share: false, source, token, scope, grant })
     }
 
     /// Returns the scope of a request's token, not narrowed by its query. An error is the response that refuses the
@@ -139,13 +144,14 @@ impl<'a> AuthorizedClient<'a> {
     /// Authorizes a request whose body is a message, and checks that the body is JSON in a supported coding.
     pub(crate) fn authorize_message(
         app: &AppState,
-        connection: ConnectionId,
+        connection: &ClientConnection,
         head: &Parts,
         server: Option<&'a str>,
     ) -> Result<AuthorizedClient<'a>, Response> {
         let mut client = AuthorizedClient::authorize(app, head, server)?;
+        client.source.address = Some(app.client_address(connection.peer, &head.headers));
         if client.principal.is_anonymous() {
-            client.account = connection.account();
+            client.account = connection.id.account();
         }
         client.is_over_share = app.gateway.budget.is_exceeded_by(&client.account);
         let is_supported_coding = match only_value(&head.headers, &header::TRANSFER_ENCODING) {
@@ -191,7 +197,10 @@ fn admit(
             ForbiddenHeader::Host => host.or(authority),
             ForbiddenHeader::Origin => origin,
         };
-        return Err(refusal(StatusCode::FORBIDDEN, None, &invalid_request(&forbidden.message(value))));
+        let message = forbidden.message(value);
+        let mut response = refusal(StatusCode::FORBIDDEN, None, &invalid_request(&message));
+        response.extensions_mut().insert(RefusalReason(message.into()));
+        return Err(response);
     }
     let authorization = authorization.map(str::as_bytes);
     let now = SystemTime::now();
@@ -230,7 +239,7 @@ fn unauthorized(error: TokenError) -> Response {
         ),
     };
     let mut response = refusal(StatusCode::UNAUTHORIZED, None, &invalid_request(message));
-    response.extensions_mut().insert(RefusalReason(message));
+    response.extensions_mut().insert(RefusalReason(message.into()));
     with_header(response, header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
 }
 
@@ -258,7 +267,7 @@ fn refuse(
     let mut response = refusal(status, id, &invalid_request(reason.message()));
     // A client without a token is about to log in, and one without a scope is about to request it.
     if matches!(reason, TokenRefusal::Invalid(_) | TokenRefusal::Unavailable) {
-        response.extensions_mut().insert(RefusalReason(reason.message()));
+        response.extensions_mut().insert(RefusalReason(reason.message().into()));
     }
     if reason == TokenRefusal::Unavailable {
         return with_header(response, header::RETRY_AFTER, KEYS_RETRY);

@@ -7,6 +7,9 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 
 use crate::http::app_state::AppState;
+use crate::http::authorization::guard::ForbiddenHeader;
+use crate::http::authorization::refusals::RefusalReason;
+use crate::http::reply::errors::{invalid_request, refusal};
 use crate::http::reply::response::{self, Response, with_header};
 use crate::http::request::header_names::{first_value, only_value};
 
@@ -42,9 +45,10 @@ impl Cors {
 
     /// Returns the response to a preflight request; `None` for other requests.
     pub(crate) fn answer_preflight(&self, app: &AppState, head: &Parts) -> Option<Response> {
-        let is_preflight = head.method == Method::OPTIONS
-            && head.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-        if !is_preflight || self.origin.is_none() {
+        if self.origin.is_none() {
+            return refuse_preflight(head);
+        }
+        if !is_preflight(head) {
             return None;
         }
         let authority = head.uri.authority().map(|authority| authority.as_str());
@@ -67,6 +71,24 @@ impl Cors {
             None => response,
         }
     }
+}
+
+/// Refuses a preflight request of a page whose origin is not configured. `None` for other requests.
+///
+/// A browser shows its user no reason, so the operator finds it in the log.
+pub(crate) fn refuse_preflight(head: &Parts) -> Option<Response> {
+    if !is_preflight(head) {
+        return None;
+    }
+    let origin = first_value(&head.headers, &header::ORIGIN)?;
+    let message = ForbiddenHeader::Origin.message(Some(origin));
+    let mut response = refusal(StatusCode::FORBIDDEN, None, &invalid_request(&message));
+    response.extensions_mut().insert(RefusalReason(message.into()));
+    Some(response)
+}
+
+fn is_preflight(head: &Parts) -> bool {
+    head.method == Method::OPTIONS && head.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
 }
 
 /// The response that allows a preflight request.

@@ -38,8 +38,16 @@ impl ForbiddenHeader {
         };
         let is_plain =
             |it: &&str| it.len() <= MAX_SHOWN_BYTES && it.bytes().all(|byte| byte.is_ascii_graphic());
-        let value = value.filter(is_plain).map(|value| format!(" `{value}`")).unwrap_or_default();
-        format!("the value{value} of the header `{name}` is not allowed: `{option}` of the gateway allows it")
+        let value = value.filter(is_plain);
+        let shown = value.map(|value| format!(" `{value}`")).unwrap_or_default();
+        let argument = match self {
+            ForbiddenHeader::Host => value.map(without_port),
+            ForbiddenHeader::Origin => value,
+        };
+        let argument = argument.map(|value| format!(" {value}")).unwrap_or_default();
+        format!(
+            "the value{shown} of the header `{name}` is not allowed: `{option}{argument}` of the gateway allows it"
+        )
     }
 }
 

@@ -1,5 +1,6 @@
-//! Logs requests whose token is refused, at a limited rate: a flood must not fill the log.
+//! Logs requests whose token, host or origin is refused, at a limited rate: a flood must not fill the log.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,11 +16,11 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// Maximum number of lines at once.
 const BURST: NonZeroU32 = NonZeroU32::new(5).expect("it is not zero");
 
-/// An extension of a response that refuses a request: why its token was refused. It does not repeat the token.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RefusalReason(pub(crate) &'static str);
+/// An extension of a response that refuses a request: why the operator should know of it. It does not repeat a token.
+#[derive(Debug, Clone)]
+pub(crate) struct RefusalReason(pub(crate) Cow<'static, str>);
 
-/// The log of refused tokens.
+/// The log of refused tokens, hosts and origins.
 pub(crate) struct RefusalLog<C: Clock = DefaultClock> {
     limiter: RateLimiter<NotKeyed, InMemoryState, C, NoOpMiddleware<C::Instant>>,
     /// The refusals since the last line.
@@ -33,7 +34,7 @@ impl<C: Clock> RefusalLog<C> {
     }
 
     /// Logs a refusal. Over the rate limit, counts it instead.
-    pub(crate) fn log(&self, address: IpAddr, RefusalReason(reason): RefusalReason) {
+    pub(crate) fn log(&self, address: IpAddr, RefusalReason(reason): &RefusalReason) {
         if let Some(line) = self.next_line(address, reason) {
             tracing::warn!("{line}");
         }
@@ -43,7 +44,7 @@ impl<C: Clock> RefusalLog<C> {
     pub(crate) fn log_unreported(&self) {
         let rest = self.unreported.swap(0, Ordering::Relaxed);
         if rest > 0 {
-            tracing::warn!("refused {rest} more requests, because of their tokens");
+            tracing::warn!("refused {rest} more requests, because of their tokens, hosts or origins");
         }
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The running requests of a connection: their number, and whether a write to the client is blocked. A request runs
-/// until its whole response was passed to hyper. Clones share it.
+/// The running requests of a connection: their number, whether a write to the client is blocked, and whether the end of
+/// a request is ambiguous. A request runs until its whole response was passed to hyper. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ActiveRequests(Arc<Activity>);
 
@@ -12,6 +12,7 @@ pub(crate) struct ActiveRequests(Arc<Activity>);
 struct Activity {
     requests: AtomicUsize,
     is_write_blocked: AtomicBool,
+    is_framing_ambiguous: AtomicBool,
 }
 
 impl ActiveRequests {
@@ -27,6 +28,15 @@ impl ActiveRequests {
 
     pub(crate) fn set_write_blocked(&self, is_blocked: bool) {
         self.0.is_write_blocked.store(is_blocked, Ordering::Relaxed);
+    }
+
+    /// Whether parsers could disagree about the end of a request. The connection must then be closed.
+    pub(crate) fn is_framing_ambiguous(&self) -> bool {
+        self.0.is_framing_ambiguous.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_framing_ambiguous(&self) {
+        self.0.is_framing_ambiguous.store(true, Ordering::Relaxed);
     }
 
     /// Counts a request until the result is dropped.

@@ -84,14 +84,28 @@ impl ConnectionTable {
         self: &Arc<ConnectionTable>,
         requests: ActiveRequests,
     ) -> Option<(ConnectionPermit, EndSignals)> {
+        let has_room = self.entries.lock().make_room(ConnectionUse::Any, self.limit);
+        match has_room {
+            true => Some(self.insert(ConnectionUse::Any, requests)),
+            false => self.add_for_operator(requests),
+        }
+    }
+
+    /// Adds a connection for health and metrics only. `None` if there are too many of them, and none is idle.
+    pub(crate) fn add_for_operator(
+        self: &Arc<ConnectionTable>,
+        requests: ActiveRequests,
+    ) -> Option<(ConnectionPermit, EndSignals)> {
+        let has_room = self.entries.lock().make_room(ConnectionUse::Operator, MAX_OPERATOR_CONNECTIONS);
+        has_room.then(|| self.insert(ConnectionUse::Operator, requests))
+    }
+
+    fn insert(
+        self: &Arc<ConnectionTable>,
+        usage: ConnectionUse,
+        requests: ActiveRequests,
+    ) -> (ConnectionPermit, EndSignals) {
         let mut entries = self.entries.lock();
-        let usage = if entries.make_room(ConnectionUse::Any, self.limit) {
-            ConnectionUse::Any
-        } else if entries.make_room(ConnectionUse::Operator, MAX_OPERATOR_CONNECTIONS) {
-            ConnectionUse::Operator
-        } else {
-            return None;
-        };
         let id = entries.next_id;
         entries.next_id += 1;
         let (evict, eviction) = oneshot::channel();
@@ -99,7 +113,7 @@ impl ConnectionTable {
         let entry = ConnectionEntry { usage, requests, principal: None, evict, shut_down: Some(shut_down) };
         entries.open.insert(id, entry);
         let permit = ConnectionPermit { table: Arc::clone(self), id, usage };
-        Some((permit, EndSignals { eviction, shutdown }))
+        (permit, EndSignals { eviction, shutdown })
     }
 
     /// Tells all connections that the server shuts down.

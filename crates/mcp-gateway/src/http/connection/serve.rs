@@ -22,8 +22,10 @@ use tokio::sync::{mpsc, oneshot};
 use crate::http::app_state::AppState;
 use crate::http::authorization::refusals::RefusalReason;
 use crate::http::connection::client_connection::ClientConnection;
+use crate::http::connection::framing::ScannedStream;
 use crate::http::connection::stall_detector::StallDetector;
 use crate::http::endpoints::router;
+use crate::http::reply::errors::ambiguous_framing;
 use crate::http::reply::response::{OutgoingBody, Response};
 
 /// Maximum size of a request's head in bytes. Also bounds the buffers for reading and writing.
@@ -53,6 +55,7 @@ pub(crate) async fn serve_http1(
     // `TimedStream` limits the time for a head, because hyper would register a timer for each request.
     let mut builder = http1::Builder::new();
     builder.max_buf_size(MAX_HEAD_BYTES).max_header_size(MAX_HEAD_BYTES).header_read_timeout(None);
+    let stream = ScannedStream::new(stream, connection.requests.clone());
     let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         biased;
@@ -122,9 +125,12 @@ impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
 /// Handles one request, logs a refused token, and counts the response.
 async fn respond(app: &Arc<AppState>, connection: &ClientConnection, request: Request<Incoming>) -> Response {
     let (head, body) = request.into_parts();
-    let response = router::route(app, connection, &head, body).await;
+    let response = match connection.requests.is_framing_ambiguous() {
+        true => ambiguous_framing(),
+        false => router::route(app, connection, &head, body).await,
+    };
     if let Some(refused) = response.extensions().get::<RefusalReason>() {
-        app.refusal_log.log(connection.peer, *refused);
+        app.refusal_log.log(app.client_address(connection.peer, &head.headers), refused);
     }
     app.gateway.counters.count_response(response.status().as_u16());
     response

@@ -17,13 +17,21 @@ const MAX_PEM_BYTES: u64 = 1024 * 1024;
 /// The ALPN name of HTTP/2.
 const HTTP_2: &[u8] = b"h2";
 
+/// A certificate and its key, ready for connections.
+pub(crate) struct LoadedTls {
+    pub(crate) acceptor: TlsAcceptor,
+    /// The earliest end of the validity of the certificates in seconds since the epoch, if it can be read.
+    pub(crate) expiry: Option<i64>,
+}
+
 /// Reads the files and creates the acceptor.
-pub(crate) async fn load_acceptor(files: &TlsFiles) -> Result<TlsAcceptor, ServeError> {
+pub(crate) async fn load_acceptor(files: &TlsFiles) -> Result<LoadedTls, ServeError> {
     let TlsFiles { certificate, key } = files;
     let chain = read_pem(certificate).await?;
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&chain)
         .collect::<Result<_, _>>()
         .map_err(|error| pem_error(certificate, &error))?;
+    let expiry = chain.iter().filter_map(read_expiry).min();
     let private = read_pem(key).await?;
     let private = PrivateKeyDer::from_pem_slice(&private).map_err(|error| pem_error(key, &error))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -34,7 +42,13 @@ pub(crate) async fn load_acceptor(files: &TlsFiles) -> Result<TlsAcceptor, Serve
         .with_single_cert(chain, private)
         .map_err(ServeError::Tls)?;
     config.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    Ok(LoadedTls { acceptor: TlsAcceptor::from(Arc::new(config)), expiry })
+}
+
+/// The end of the validity of a certificate in seconds since the epoch.
+fn read_expiry(certificate: &CertificateDer<'_>) -> Option<i64> {
+    let (_, certificate) = x509_parser::parse_x509_certificate(certificate).ok()?;
+    Some(certificate.validity().not_after.timestamp())
 }
 
 /// Whether the client chose HTTP/2.

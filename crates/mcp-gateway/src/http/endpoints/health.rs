@@ -30,6 +30,11 @@ pub(crate) fn get_liveness() -> Response {
     response::text(StatusCode::OK, "ok\n")
 }
 
+/// `/readyz` during the shutdown: fails, so that no further client is sent here.
+pub(crate) fn get_draining() -> Response {
+    response::text(StatusCode::SERVICE_UNAVAILABLE, "draining\n")
+}
+
 /// `/readyz`: succeeds unless a server is being started for the first time.
 pub(crate) fn get_readiness(app: &AppState) -> Response {
     let snapshot = app.gateway.snapshot();

@@ -4,6 +4,8 @@
 //! the series of its servers and tools, and of its own token; those without such a label are for all. Gauges are
 //! computed for each request, so that a removed server has none. The page of this process's recorder is appended.
 
+use std::time::SystemTime;
+
 use http::StatusCode;
 use http::request::Parts;
 use mcp_host_model::ServerId;
@@ -66,6 +68,12 @@ pub(crate) fn get_metrics(app: &AppState, head: &Parts) -> Response {
             page.write_sample(name, &labels, f64::from(u8::from(server.state == state)));
         }
     }
+    write_tokens(app, &mut page);
+    if let Some(expiry) = app.certificate_expiry {
+        let name = "mcp_gateway_certificate_expiry_timestamp_seconds";
+        page.start_metric(name, "gauge", "End of the validity of the certificate, since the epoch.");
+        page.write_sample(name, &[], expiry as f64);
+    }
     gateway.call_series.write_to(&mut page);
     let mut text = page.into_text();
     if let Some(recorder) = &app.metrics {
@@ -75,6 +83,28 @@ pub(crate) fn get_metrics(app: &AppState, head: &Parts) -> Response {
         text = select_series(&text, |key, value| is_label_shown(&client, key, value));
     }
     response::with_body(StatusCode::OK, CONTENT_TYPE, text)
+}
+
+/// Writes the use of each token by its line in the list, because several tokens may have one name.
+fn write_tokens(app: &AppState, page: &mut MetricsPage) {
+    let tokens = app.tokens.borrow();
+    if tokens.is_empty() {
+        return;
+    }
+    let name = "mcp_gateway_token_requests_total";
+    page.start_metric(name, "counter", "HTTP requests with a token, by its name and its line in the list.");
+    for token in tokens.uses() {
+        let line = token.line.to_string();
+        page.write_sample(name, &[("token", token.name), ("line", &line)], token.requests as f64);
+    }
+    let name = "mcp_gateway_token_expiry_timestamp_seconds";
+    page.start_metric(name, "gauge", "When a token expires, since the epoch; none for others.");
+    for token in tokens.uses() {
+        let expiry = token.expires.and_then(|expires| expires.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let Some(expiry) = expiry else { continue };
+        let line = token.line.to_string();
+        page.write_sample(name, &[("token", token.name), ("line", &line)], expiry.as_secs_f64());
+    }
 }
 
 /// Whether a client may see the series with this label. Servers and tools beyond the limit of series share one, which

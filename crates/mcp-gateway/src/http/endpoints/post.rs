@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
-use hyper::body::Incoming as IncomingBody;
+use hyper::body::{Body, Incoming as IncomingBody};
 use mcp_host_model::{Era, Method, ProtocolVersion, RawJson, RpcError, code};
 use tokio::time::{Instant, timeout};
 
@@ -30,6 +30,7 @@ use crate::methods::initialize;
 use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::{self, ClientMessage, ClientRequest, FrameError};
 use crate::protocol::message_writer;
+use crate::protocol::oversized::message_size_error;
 use crate::session::client_session::ClientSession;
 use crate::session::dialog_table::ConnectionId;
 use crate::session::outbound_queue::{MessageSender, message_channel};
@@ -44,13 +45,13 @@ pub(crate) async fn handle_post(
     head: &Parts,
     body: IncomingBody,
 ) -> ResponseResult {
-    let client = AuthorizedClient::authorize_message(app, connection.id, head, server)?;
+    let client = AuthorizedClient::authorize_message(app, connection, head, server)?;
     connection
         .permit
         .admit(&client.principal)
         .map_err(|ConnectionsExceeded| too_many_connections(app.bounds().connections))?;
     let session_id = only_value(&head.headers, &MCP_SESSION_ID).map_err(|error| bad_request(&error))?;
-    let body = read_body(app, &client.account, body).await?;
+    let body = read_body(app, &client.account, head, body).await?;
     match session_id {
         Some(id) => handle_in_session(app, head, &client, id, body).await,
         None => handle_without_session(app, connection.id, head, client, body).await,
@@ -58,28 +59,44 @@ pub(crate) async fn handle_post(
 }
 
 /// Reads the body within the limits on size, time and memory. An error is the response that refuses the request.
-async fn read_body(app: &AppState, account: &Account, body: IncomingBody) -> Result<Bytes, Response> {
+async fn read_body(
+    app: &AppState,
+    account: &Account,
+    head: &Parts,
+    body: IncomingBody,
+) -> Result<Bytes, Response> {
     let Bounds { message_bytes, receive_timeout, .. } = *app.bounds();
     let budget = &app.gateway.budget;
-    let read = request_body::read(body, message_bytes, (budget, account));
-    let (status, error) = match timeout(receive_timeout, read).await {
-        Ok(Ok(body)) => return Ok(body),
-        Ok(Err(BodyError::TooLarge)) => {
-            let message = format!("a message may have at most {message_bytes} bytes");
-            (StatusCode::PAYLOAD_TOO_LARGE, invalid_request(&message))
+    // A body that is refused by its length is not requested with `100 Continue`.
+    let is_unsent =
+        head.headers.contains_key(header::EXPECT) && body.size_hint().lower() > message_bytes as u64;
+    let read = async {
+        match is_unsent {
+            true => Err(BodyError::TooLarge(None)),
+            false => request_body::read(body, message_bytes, (budget, account)).await,
         }
-        Ok(Err(BodyError::OverBudget)) => (StatusCode::SERVICE_UNAVAILABLE, budget.exceeded_error()),
+    };
+    let (status, id, error) = match timeout(receive_timeout, read).await {
+        Ok(Ok(body)) => return Ok(body),
+        Ok(Err(BodyError::TooLarge(id))) => {
+            (StatusCode::PAYLOAD_TOO_LARGE, id, message_size_error(message_bytes))
+        }
+        Ok(Err(BodyError::OverBudget(id))) => (StatusCode::SERVICE_UNAVAILABLE, id, budget.exceeded_error()),
         Ok(Err(BodyError::Incomplete)) => {
-            (StatusCode::BAD_REQUEST, invalid_request("the body ends too early, or its framing is invalid"))
+            let message = "the body ends too early, or its framing is invalid";
+            (StatusCode::BAD_REQUEST, None, invalid_request(message))
         }
         Err(_) => {
             let message = format!("the body was not received within {receive_timeout:?}");
-            (StatusCode::REQUEST_TIMEOUT, invalid_request(&message))
+            (StatusCode::REQUEST_TIMEOUT, None, invalid_request(&message))
         }
     };
     // The rest of the body is not read, so nothing can follow it.
-    let mut response =
-        with_header(refusal(status, None, &error), header::CONNECTION, HeaderValue::from_static("close"));
+    let mut response = with_header(
+        refusal(status, id.as_ref(), &error),
+        header::CONNECTION,
+        HeaderValue::from_static("close"),
+    );
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
@@ -98,8 +115,11 @@ async fn handle_in_session(
     let version = only_value(&head.headers, &MCP_PROTOCOL_VERSION).map_err(|error| bad_request(&error))?;
     let era = version.map(|version| version.parse().map(ProtocolVersion::era));
     if !matches!(era, None | Some(Ok(Era::Legacy))) {
-        let message = "the header `MCP-Protocol-Version` is not a version with sessions";
-        return Err(bad_request(&invalid_request(message)));
+        let message = format!(
+            "the header `MCP-Protocol-Version` is not a version with sessions: that of this session is {}",
+            session.version.as_str()
+        );
+        return Err(bad_request(&invalid_request(&message)));
     }
     session.touch(Instant::now());
     authorized_client::set_subject_token(&session.dialog, client.grant.as_ref(), head);
@@ -163,9 +183,11 @@ fn prepare_work(
     let gateway = Arc::clone(&app.gateway);
     let session = Arc::clone(session);
     let account = client.account.clone();
+    let source = client.source;
     let granted_scope = client.grant.as_ref().map(|_| Arc::clone(&client.scope));
     Ok(Box::pin(async move {
         let mut request_client = RequestClient::from_session(&session, sender);
+        request_client.source = source;
         if let Some(scope) = granted_scope {
             request_client.scope = scope;
         }
@@ -246,9 +268,11 @@ async fn handle_without_session(
     let version = first_value(&head.headers, &MCP_PROTOCOL_VERSION).map(str::parse::<ProtocolVersion>);
     let is_legacy = matches!(version, Some(Ok(version)) if version.era() == Era::Legacy);
     match frame::read_message(&body).map_err(unreadable_message)? {
-        // A legacy client sends the version header only once it has a session.
+        // A legacy client sends the version header only once it has a session. Some repeat the version that they
+        // request as a header of `initialize`, which negotiates it.
         ClientMessage::Request(request)
-            if request.meta().is_modern() || (version.is_some() && !is_legacy) =>
+            if request.meta().is_modern()
+                || (version.is_some() && !is_legacy && request.method != Method::Initialize) =>
         {
             let counted = app.gateway.counters.start_request(&request.method);
             client.require_scope(app, &request)?;

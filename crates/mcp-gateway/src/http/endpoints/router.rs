@@ -8,10 +8,11 @@ use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 
 use crate::http::app_state::AppState;
-use crate::http::authorization::cors::Cors;
+use crate::http::authorization::cors::{self, Cors};
 use crate::http::connection::client_connection::ClientConnection;
+use crate::http::connection::connection_table::ConnectionUse;
 use crate::http::endpoints::{delete, get, health, metrics, post};
-use crate::http::reply::errors::{invalid_request, refusal};
+use crate::http::reply::errors::{invalid_request, refusal, shutting_down};
 use crate::http::reply::response::{self, Response, with_header};
 
 /// Routes a request and returns its response, with CORS headers if origins are configured.
@@ -21,7 +22,12 @@ pub(crate) async fn route(
     head: &Parts,
     body: Incoming,
 ) -> Response {
-    let Some(cors) = Cors::new(app, head) else { return dispatch(app, connection, head, body).await };
+    let Some(cors) = Cors::new(app, head) else {
+        return match cors::refuse_preflight(head) {
+            Some(response) => response,
+            None => dispatch(app, connection, head, body).await,
+        };
+    };
     let response = match cors.answer_preflight(app, head) {
         Some(response) => response,
         None => dispatch(app, connection, head, body).await,
@@ -42,6 +48,7 @@ async fn dispatch(
     match path {
         // These wait for nothing.
         "/healthz" => return serve_get(head, health::get_liveness),
+        "/readyz" if app.shutdown.is_cancelled() => return serve_get(head, health::get_draining),
         "/readyz" if head.uri.query().is_none() => {
             return serve_get(head, || health::get_readiness(app));
         }
@@ -66,6 +73,9 @@ async fn dispatch(
         },
     };
     let server = server.as_deref();
+    if app.shutdown.is_cancelled() && connection.permit.usage() == ConnectionUse::Operator {
+        return shutting_down();
+    }
     match head.method {
         Method::POST => post::handle_post(app, connection, server, head, body).await,
         Method::GET | Method::HEAD => get::open_session_stream(app, connection, server, head),

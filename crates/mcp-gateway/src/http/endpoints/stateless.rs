@@ -37,7 +37,7 @@ pub(crate) async fn respond(
     let refused = |error: RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error);
     let busy_response = || refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy_error());
     let (version, capabilities) = check_meta(head, &request).map_err(refused)?;
-    let AuthorizedClient { principal, account, is_over_share, token, scope, grant, .. } = client;
+    let AuthorizedClient { principal, account, is_over_share, source, token, scope, grant, .. } = client;
     if is_over_share {
         let error = app.gateway.budget.exceeded_error();
         return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &error));
@@ -91,6 +91,7 @@ pub(crate) async fn respond(
         sender,
         session: None,
         principal,
+        source,
     };
     counted.begin();
     if is_listening {

@@ -21,6 +21,21 @@ pub(crate) fn refusal(status: StatusCode, id: Option<&RawJson>, error: &RpcError
     response::json(status, message_writer::write_error(id, error))
 }
 
+/// A response to a request whose end is ambiguous. It closes the connection, because bytes of another request may follow.
+pub(crate) fn ambiguous_framing() -> Response {
+    let message = "the end of the request is ambiguous: it has both `Content-Length` and `Transfer-Encoding`, repeats \
+                   one of them, or a line ends with a line feed alone";
+    with_header(bad_request(&invalid_request(message)), header::CONNECTION, HeaderValue::from_static("close"))
+}
+
+/// A response while the server shuts down. It closes the connection.
+pub(crate) fn shutting_down() -> Response {
+    let error = RpcError::new(code::SERVER_ERROR, "the gateway is shutting down: try again later");
+    let response = refusal(StatusCode::SERVICE_UNAVAILABLE, None, &error);
+    let response = with_header(response, header::RETRY_AFTER, HeaderValue::from_static("1"));
+    with_header(response, header::CONNECTION, HeaderValue::from_static("close"))
+}
+
 /// The error for a request that the protocol does not allow.
 pub(crate) fn invalid_request(message: &str) -> RpcError {
     RpcError::new(code::INVALID_REQUEST, message)

@@ -64,7 +64,8 @@ impl ReloadedFile {
 pub enum FilePresence {
     /// It exists.
     Present,
-    /// It does not exist, which has the meaning of an empty file (DM-094).
+    /// It does not exist, which has the meaning of an empty file (DM-094). A file of an editor that had servers is
+    /// refused instead.
     Absent,
 }
 

@@ -5,7 +5,9 @@ use std::convert::Infallible;
 
 use mcp_host_model::Severity;
 use mcp_host_registry::{ExposureVerdict, ProblemKind};
-use mcp_host_runtime::{ActiveProblem, FollowEvent, FollowHandle, Host, HostSnapshot, ServerState};
+use mcp_host_runtime::{
+    ActiveProblem, FilePresence, FollowEvent, FollowHandle, Host, HostSnapshot, ReloadedFile, ServerState,
+};
 use tracing::Level;
 
 use crate::output::log::OPERATOR;
@@ -32,17 +34,25 @@ pub(super) async fn log_file_events(mut follow_handle: FollowHandle) -> Infallib
             FollowEvent::Approved(path) => {
                 write_log(&LogLine::new(Level::INFO, format!("applied the lock file {path}")));
             }
-            FollowEvent::Reloaded(reload) => {
-                let paths: Vec<&str> = reload.files.iter().map(|file| file.path.as_str()).collect();
-                write_log(&LogLine::new(
-                    Level::INFO,
-                    format!("applied the configuration {}", paths.join(", ")),
-                ));
-            }
+            FollowEvent::Reloaded(reload) => reload_log_lines(&reload.files).iter().for_each(write_log),
             other => tracing::debug!(target: OPERATOR, ?other, "configuration event"),
         }
     }
     std::future::pending().await
+}
+
+/// The log lines about files that were read again.
+fn reload_log_lines(files: &[ReloadedFile]) -> Vec<LogLine> {
+    let (present, absent): (Vec<&ReloadedFile>, Vec<&ReloadedFile>) =
+        files.iter().partition(|file| file.presence == FilePresence::Present);
+    let paths: Vec<&str> = present.iter().map(|file| file.path.as_str()).collect();
+    let applied = (!paths.is_empty())
+        .then(|| LogLine::new(Level::INFO, format!("applied the configuration {}", paths.join(", "))));
+    let missing = absent.iter().map(|file| {
+        let path = &file.path;
+        LogLine::new(Level::WARN, format!("the configuration {path} does not exist, so it has no servers"))
+    });
+    applied.into_iter().chain(missing).collect()
 }
 
 /// Logs what changes in the state of the servers. Never returns.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use mcp_host_gateway::RecorderPage;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
+use super::process_metrics;
+
 /// The histogram buckets of the durations of calls to servers, in seconds.
 const CALL_DURATION_BUCKETS: [f64; 14] =
     [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
@@ -38,7 +40,7 @@ impl MetricsRecorder {
     /// The page for the gateway.
     pub(crate) fn page(&self) -> RecorderPage {
         let handle = self.0.clone();
-        RecorderPage::new(move || handle.render())
+        RecorderPage::new(move || handle.render() + &process_metrics::render())
     }
 
     /// Aggregates samples periodically. Never returns.

@@ -7,6 +7,7 @@ mod authorization;
 mod events;
 mod hang_up;
 mod metrics;
+mod process_metrics;
 mod tokens;
 
 use std::net::SocketAddr;
@@ -14,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host_gateway::{
-    AuditLog, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, NameStyle, ServeError,
-    TaskKey, TlsFiles, Tokens, serve_stdio,
+    AuditLog, Bounds, Gateway, GatewayOptions, GatewayResource, HttpOptions, HttpServer, NameStyle,
+    ServeError, TaskKey, TlsFiles, Tokens, TrustedProxies, serve_stdio,
 };
 use mcp_host_model::ServerId;
 use mcp_host_runtime::{AdminTools, FollowHandle, Host, Supervision};
@@ -155,6 +156,8 @@ async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedSe
             options.resource_server = resource_server;
             options.hosts = args.allow_host.clone();
             options.origins = args.allow_origin.clone();
+            options.trusted_proxies = TrustedProxies::read(args.trusted_proxy.iter().map(String::as_str))
+                .map_err(|error| Failure::usage(format!("--trusted-proxy: {error}")))?;
             options.tls = tls;
             options.metrics = metrics;
             ServeEndpoint::Http { address, options: Box::new(options), token_source, recorder }
@@ -170,10 +173,23 @@ async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedSe
     if let Some(drain) = args.drain {
         options.bounds.shutdown_grace = Duration::from_secs(drain);
     }
+    set_bounds(&mut options.bounds, args);
     options.rates.per_token = args.rate_per_token;
     options.rates.per_server = args.rate_per_server;
     options.audit = audit;
     Ok(PreparedServe { options, endpoint })
+}
+
+/// Sets the limits that the arguments have.
+fn set_bounds(bounds: &mut Bounds, args: &ServeArgs) {
+    let ServeArgs { max_message_bytes, max_connections, max_sessions, max_streams, .. } = *args;
+    bounds.message_bytes = max_message_bytes.unwrap_or(bounds.message_bytes);
+    bounds.connections = max_connections.unwrap_or(bounds.connections);
+    bounds.streams = max_streams.unwrap_or((bounds.connections / 2).max(1));
+    if let Some(sessions) = max_sessions {
+        bounds.sessions = sessions;
+        bounds.sessions_per_client = (sessions / 4).max(1);
+    }
 }
 
 /// Serves until the client disconnects or `stop_receiver` completes, and logs events meanwhile.

@@ -3,7 +3,8 @@
 //!
 //! Each file keeps its last usable content. It remains in effect while the file is refused: while it cannot be read, or
 //! has an error that concerns the whole file (DM-121; in HoloDeck files every error does). It also remains in effect
-//! until the file has been empty for the settle time, because an editor may truncate a file before it writes it.
+//! until the file has been empty for the settle time, because an editor may truncate a file before it writes it. A file
+//! of Dominds that does not exist is an empty configuration (DM-094). Another file that disappears is refused.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -244,6 +245,9 @@ impl FollowedFile {
                 self.refusal = None;
                 FileOutcome::Reloaded(ReloadedFile::new(self.path.clone(), FilePresence::Absent))
             }
+            Err(LoadError::File { source, .. }) if source.is_absent() && self.has_servers() => {
+                self.refuse(format!("{} does not exist any more", self.path), Vec::new())
+            }
             Err(error) => self.refuse(with_cause(&error), Vec::new()),
         }
     }
@@ -265,14 +269,21 @@ impl FollowedFile {
         FileOutcome::Refused(RefusedFile { path: self.path.clone(), error: failure, diagnostics })
     }
 
-    /// Returns whether a missing file counts as empty. A HoloDeck agent requires its `agent.yaml`.
+    /// Returns whether a missing file counts as empty: always one of Dominds, and one of an editor until it has servers.
+    /// A HoloDeck agent requires its `agent.yaml`.
     fn can_be_absent(&self) -> bool {
         let LoadRequest { path: _, dialect, profile, env_file: _ } = &self.request;
         let known = profile.or(self.last_profile).map(Profile::dialect).or(*dialect);
         match known.or_else(|| detect(&self.path, "")) {
-            Some(Dialect::Dominds | Dialect::McpJson) => true,
+            Some(Dialect::Dominds) => true,
+            Some(Dialect::McpJson) => !self.has_servers(),
             Some(Dialect::HoloDeck | Dialect::Acp) | None => false,
         }
+    }
+
+    /// Returns whether the last usable content has servers.
+    fn has_servers(&self) -> bool {
+        self.usable.as_ref().is_some_and(|usable| !usable.names.is_empty())
     }
 }
 

@@ -25,6 +25,10 @@ fn text(path: &str, words: &str) -> Option<String> {
         ("", _) => return Some(String::new()),
         ("?", true) => return Some("version: 1\nservers: {a\n".to_owned()),
         ("?", false) => return Some("name: a\ntools: [\n".to_owned()),
+        (words, false) if path.ends_with("mcp.json") => {
+            let servers = words.split_whitespace().map(|id| format!(r#""{id}":{{"command":"npx"}}"#));
+            return Some(format!(r#"{{"mcpServers":{{{}}}}}"#, servers.collect::<Vec<_>>().join(",")));
+        }
         // The text of an environment file is used unchanged.
         (words, false) if !path.ends_with("agent.yaml") => return Some(words.to_owned()),
         (_, true | false) => {}
@@ -128,6 +132,7 @@ fn refused(file: &RefusedFile) -> String {
 
 const DOMINDS: &[&str] = &[".minds/mcp.yaml"];
 const HOLODECK: &[&str] = &["agent.yaml"];
+const EDITOR: &[&str] = &[".cursor/mcp.json"];
 
 #[test]
 fn dm_091_dm_098_to_dm_101_reload_plan_has_each_changed_server() {
@@ -223,6 +228,29 @@ fn dm_094_removal_takes_effect_after_the_settle_time() {
             (2602, &[], "refused .minds/mcp.yaml, keeps, problem"),
             // The file was empty before, so its removal takes effect at once.
             (2603, &[("mcp.yaml", "-")], "reloaded no .minds/mcp.yaml -a, wants []"),
+        ],
+    );
+}
+
+// RPT-190
+#[test]
+fn file_of_an_editor_that_disappears_keeps_its_servers() {
+    check(
+        EDITOR,
+        &[
+            (0, &[("mcp.json", "-")], "reloaded no .cursor/mcp.json, wants []"),
+            (1, &[("mcp.json", "a")], "reloaded +a, wants [a]"),
+            // An editor that renames its new file leaves none for a moment.
+            (2, &[("mcp.json", "-")], "again at 1002"),
+            (3, &[("mcp.json", "a")], ""),
+            (4, &[("mcp.json", "-")], "again at 1004"),
+            (1004, &[], "refused .cursor/mcp.json, keeps, problem"),
+            (1005, &[], "problem"),
+            (1006, &[("mcp.json", "a b")], "reloaded +b =a, wants [a b]"),
+            // A file without servers removes them on purpose.
+            (1007, &[("mcp.json", " ")], "reloaded -a -b, wants []"),
+            (1008, &[("mcp.json", "-")], "again at 2008"),
+            (2008, &[], "reloaded no .cursor/mcp.json, wants []"),
         ],
     );
 }
