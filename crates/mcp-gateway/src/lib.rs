@@ -62,7 +62,6 @@ pub mod internal {
     pub use crate::audit::line_writer::{LineTarget, LineWriter};
     pub use crate::http::authorization::guard;
     pub use crate::http::request::headers;
-    pub use crate::lists::header_arguments::header_arguments;
     pub use crate::protocol::{frame, json_splice, meta, params};
 }
 

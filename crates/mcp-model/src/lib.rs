@@ -51,6 +51,7 @@ pub use bytes::Bytes;
 pub use error_kind::{ErrorKind, Severity};
 pub use invisible::{is_invisible, is_joiner};
 pub use json::raw::RawJson;
+pub use lists::header_argument::{HeaderArgument, InvalidHeaderMark};
 pub use lists::page::{CacheScope, Freshness, InvalidItem, Page, PageCursor, PageDefect};
 pub use lists::prompt::{
     Prompt, PromptArgument, PromptMessage, PromptResult, read_prompt_result, read_prompts,

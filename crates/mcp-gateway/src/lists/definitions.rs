@@ -7,13 +7,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mcp_host_model::{Method, RawJson, ServerId};
+use mcp_host_model::{HeaderArgument, Method, RawJson, ServerId};
 use mcp_host_registry::{Catalog, ExposedName, prompt_for_clients, resource_for_clients, tool_for_clients};
 
 use crate::access::scope::NameStyle;
 use crate::lists::exposed_uri::UriOwners;
 use crate::lists::gateway_resources::GatewayResource;
-use crate::lists::header_arguments::{HeaderArgument, header_arguments};
 use crate::protocol::json_splice;
 use crate::protocol::message_writer::json_string;
 
@@ -112,7 +111,8 @@ impl Definitions {
         let [mut tools, mut prompts, mut resources, mut templates] = <[DefinitionList; 4]>::default();
         for item in catalog.tools() {
             let definition = uri_owners.expose_tool(&tool_for_clients(&item.tool), &item.server);
-            let repeated = header_arguments(&item.tool.input_schema);
+            // No client expects the headers of a tool with an invalid mark.
+            let repeated = HeaderArgument::all_in(&item.tool.input_schema).unwrap_or_default();
             if !repeated.is_empty() {
                 tools.header_arguments.insert(tools.entries.len(), repeated);
             }

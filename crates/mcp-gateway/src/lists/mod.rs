@@ -4,6 +4,5 @@ pub(crate) mod cache;
 pub(crate) mod definitions;
 pub(crate) mod exposed_uri;
 pub(crate) mod gateway_resources;
-pub(crate) mod header_arguments;
 pub(crate) mod listing;
 pub(crate) mod resolution;

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use mcp_host_model::{Era, Method, ServerId};
+use mcp_host_model::{Era, HeaderArgument, Method, ServerId};
 use mcp_host_runtime::{HostSnapshot, ToolRef};
 
 use crate::lists::definitions::{CatalogList, CatalogTarget};
-use crate::lists::header_arguments::HeaderArgument;
 use crate::lists::listing::Listing;
 use crate::protocol::frame::ClientRequest;
 

@@ -5,8 +5,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use mcp_host_gateway::Tokens;
 use mcp_host_gateway::internal::frame::{self, ClientMessage, FrameError};
 use mcp_host_gateway::internal::guard::HostGuard;
-use mcp_host_gateway::internal::{header_arguments, headers, is_admitted, json_splice, scope};
-use mcp_host_model::{RawJson, Secret};
+use mcp_host_gateway::internal::{headers, is_admitted, json_splice, scope};
+use mcp_host_model::{HeaderArgument, RawJson, Secret};
 use mcp_host_registry::Selection;
 use serde_json::Value;
 
@@ -149,9 +149,8 @@ fn check_headers<'a>(lines: impl Iterator<Item = &'a str>, body: &str) {
     // Use the parameters as the schema and as the arguments, because both are untrusted.
     let arguments = request.params.read::<Value>().ok().and_then(|params| params.get("arguments").cloned());
     let arguments = arguments.and_then(|arguments| RawJson::from_value(&arguments).ok());
-    if let Err(error) =
-        headers::check_argument_headers(&map, &header_arguments(request.params.raw()), arguments.as_ref())
-    {
+    let repeated = HeaderArgument::all_in(request.params.raw()).unwrap_or_default();
+    if let Err(error) = headers::check_argument_headers(&map, &repeated, arguments.as_ref()) {
         assert!(!error.message.is_empty());
     }
 }

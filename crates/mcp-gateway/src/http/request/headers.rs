@@ -8,15 +8,14 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue};
-use mcp_host_model::{Method, RawJson, RpcError, code};
+use http::header::{ACCEPT, AsHeaderName, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue};
+use mcp_host_model::{HeaderArgument, Method, RawJson, RpcError, code};
 use memchr::memmem::{self, Finder};
+use serde_json::Value;
 
 use crate::http::request::header_names::{MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, only_value};
-use crate::lists::header_arguments::HeaderArgument;
 use crate::protocol::frame::ClientRequest;
-use crate::protocol::json_splice;
 
 /// The form of response that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +64,12 @@ pub fn check_required_headers(headers: &HeaderMap, request: &ClientRequest) -> R
 }
 
 /// Checks that a header exists once, with this value.
-fn check_header(headers: &HeaderMap, name: &HeaderName, label: &str, expected: &str) -> Result<(), RpcError> {
+fn check_header(
+    headers: &HeaderMap,
+    name: impl AsHeaderName,
+    label: &str,
+    expected: &str,
+) -> Result<(), RpcError> {
     let mismatch = |what: &str| RpcError::new(code::HEADER_MISMATCH, format!("the header `{label}` {what}"));
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Err(mismatch("is missing")) };
@@ -93,14 +97,19 @@ pub fn check_argument_headers(
     repeated: &[HeaderArgument],
     arguments: Option<&RawJson>,
 ) -> Result<(), RpcError> {
-    for HeaderArgument { argument, header, label } in repeated {
-        let value = arguments
-            .and_then(|arguments| json_splice::member(arguments, argument))
-            .and_then(|value| argument_text(&value));
-        match value {
-            Some(value) => check_header(headers, header, label, &value)?,
+    if repeated.is_empty() {
+        return Ok(());
+    }
+    let arguments = arguments.map(RawJson::read::<Value>).transpose().map_err(|error| {
+        RpcError::new(code::INVALID_PARAMS, format!("the arguments cannot be read: {error}"))
+    })?;
+    let arguments = arguments.unwrap_or_default();
+    for argument in repeated {
+        let header = argument.header();
+        match argument.text(&arguments) {
+            Some(value) => check_header(headers, header, header, &value)?,
             None if headers.contains_key(header) => {
-                let message = format!("the header `{label}` repeats an argument that is missing");
+                let message = format!("the header `{header}` repeats an argument that is missing");
                 return Err(RpcError::new(code::HEADER_MISMATCH, message));
             }
             None => {}
@@ -109,19 +118,12 @@ pub fn check_argument_headers(
     Ok(())
 }
 
-/// The header value that repeats an argument: a string, number or boolean. `None` for `null` and for composite values.
-fn argument_text(value: &RawJson) -> Option<String> {
-    match value.as_bytes().first()? {
-        b'"' => value.to_text().map(Cow::into_owned),
-        b'{' | b'[' | b'n' => None,
-        _ => Some(value.as_str().to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lists::header_arguments::header_arguments;
+    use http::HeaderName;
+
+    use crate::protocol::json_splice;
     use crate::protocol::params::MessageParams;
 
     /// Headers from `name=value; name=value`.
@@ -172,11 +174,13 @@ mod tests {
 
     #[track_caller]
     fn check_param_headers(header_list: &str, arguments: &str, expected: &str) {
-        let schema = r#"{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"x-mcp-header":"N"}}}"#;
-        let schema = RawJson::parse(schema.into()).unwrap();
+        let inner = r#"{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}}"#;
+        let schema = format!(
+            r#"{{"properties":{{"region":{{"type":"string","x-mcp-header":"Region"}},"in":{inner}}}}}"#
+        );
+        let repeated = HeaderArgument::all_in(&RawJson::parse(schema.into()).unwrap()).unwrap();
         let arguments = RawJson::parse(arguments.to_owned().into()).unwrap();
-        let result =
-            check_argument_headers(&headers(header_list), &header_arguments(&schema), Some(&arguments));
+        let result = check_argument_headers(&headers(header_list), &repeated, Some(&arguments));
         assert_eq!(result.map_or_else(|error| error.message, |()| "fine".to_owned()), expected);
     }
 
@@ -184,12 +188,20 @@ mod tests {
     fn marked_arguments_must_be_repeated_in_headers() {
         check_param_headers("", "{}", "fine");
         check_param_headers("", r#"{"region":null}"#, "fine");
-        check_param_headers("mcp-param-region=eu; mcp-param-n=7", r#"{"region":"eu","n":7}"#, "fine");
+        check_param_headers(
+            "mcp-param-region=eu; mcp-param-n=7",
+            r#"{"region":"eu","in":{"n":7.0}}"#,
+            "fine",
+        );
         check_param_headers("", r#"{"region":"eu"}"#, "the header `Mcp-Param-Region` is missing");
-        check_param_headers("mcp-param-n=8", r#"{"n":7}"#, "the header `Mcp-Param-N` differs from the body");
         check_param_headers(
             "mcp-param-n=8",
-            "{}",
+            r#"{"in":{"n":7}}"#,
+            "the header `Mcp-Param-N` differs from the body",
+        );
+        check_param_headers(
+            "mcp-param-n=8",
+            r#"{"n":8}"#,
             "the header `Mcp-Param-N` repeats an argument that is missing",
         );
     }

@@ -8,13 +8,12 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mcp_host_model::ServerId;
+use mcp_host_model::{HeaderArgument, ServerId};
 use mcp_host_registry::{Catalog, ExposedTool, ToolBudget, ViewFilter};
 
 use crate::access::scope::Scope;
 use crate::lists::definitions::{CatalogList, CatalogTarget, DefinitionEntry, DefinitionList, Definitions};
 use crate::lists::exposed_uri::UriOwners;
-use crate::lists::header_arguments::HeaderArgument;
 
 /// Maximum size of a page in bytes. A larger definition has a page of its own.
 pub(crate) const MAX_PAGE_BYTES: usize = 1024 * 1024;

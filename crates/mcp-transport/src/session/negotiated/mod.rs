@@ -2,8 +2,8 @@
 
 pub(crate) mod client_meta;
 pub(crate) mod era_reason;
-pub(crate) mod header_params;
 pub(crate) mod server;
+pub(crate) mod tool_headers;
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::rpc::request_owner::CallOwner;
 use crate::session::options::SessionOptions;
 use client_meta::modern_meta;
 use era_reason::EraReason;
-use header_params::ToolHeaders;
 use server::ServerInfo;
+use tool_headers::ToolHeaders;
 
 /// The result of a handshake.
 #[derive(Debug, Clone)]

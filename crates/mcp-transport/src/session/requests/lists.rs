@@ -14,7 +14,7 @@ use crate::error::Expiry;
 use crate::session::cache::{ListCache, expires_at};
 use crate::session::list_changes::ListChangeCounts;
 use crate::session::list_result::{ListDefect, ListResult};
-use crate::session::negotiated::header_params::ToolHeaders;
+use crate::session::negotiated::tool_headers::ToolHeaders;
 use crate::session::options::{CallOptions, RetryPolicy};
 use crate::session::requests::request::{OutboundRequest, RequestParams};
 use crate::session::state::Session;
@@ -169,7 +169,7 @@ impl Session {
                     server = self.dial.label(),
                     "a tool is rejected: {reason}"
                 );
-                rejected.push(InvalidItem::new(Some(tool.name.to_string()), reason));
+                rejected.push(InvalidItem::new(Some(tool.name.to_string()), reason.to_string()));
                 false
             }
         });
