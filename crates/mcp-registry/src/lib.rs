@@ -26,7 +26,7 @@
 //!
 //! let ToolLookup::Found(tool) = catalog.find("read.file") else { panic!("the bare name is unambiguous") };
 //! let arguments = RawJson::parse(br#"{"path": 7}"#.as_slice().into())?;
-//! let invalid = ValidatorCache::new().check_arguments(&tool.tool.input_schema, &arguments).unwrap_err();
+//! let invalid = tool.check_arguments(&ValidatorCache::new(), &arguments).unwrap_err();
 //! assert_eq!(invalid.to_string(), "/path: value is not of type \"string\"");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -67,6 +67,7 @@ pub mod internal {
 }
 
 pub use catalog::diff::{CatalogDiff, CatalogStep, ListDiff, ResourceKey};
+pub use catalog::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 pub use catalog::generation::{ActiveProblem, Generation};
 pub use catalog::lookup::ToolLookup;
 pub use catalog::name_owner::NameOwner;
@@ -81,7 +82,6 @@ pub use lock::{
     DefinitionPart, Drift, DriftConsequence, DriftPolicy, Enforcement, IdentityPart, ItemChange, ItemDrift,
     ItemKind, ItemSnapshot, JsonDigest, LockFile, LockParseError, ServerIdentity, ServerSnapshot,
 };
-pub use name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 pub use name::exposed_name::ExposedName;
 pub use problem::{Problem, ProblemKind};
 #[cfg(feature = "validator")]

@@ -121,7 +121,7 @@ impl CallRouter {
             guard.set_tool(&server, &tool.tool.name);
             let target = target.insert(CallTarget { server, tool: Arc::clone(&tool.tool), result_bytes });
             // Before the instance is looked up, because that may start a server.
-            self.schema_check(target).check_arguments(call)?;
+            self.schema_check(target).check_arguments(call, tool)?;
             Ok((route, ()))
         });
         let request_target = request_target.await?;

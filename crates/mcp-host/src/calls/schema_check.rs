@@ -1,7 +1,7 @@
 //! Validation of arguments and results with the schemas of their tool.
 
 use mcp_host_model::{ErrorKind, ServerId, Tool, ToolResult};
-use mcp_host_registry::{Problem, ProblemKind, ValidationOutcome, ValidatorCache};
+use mcp_host_registry::{ExposedTool, Problem, ProblemKind, ValidationOutcome, ValidatorCache};
 
 use crate::calls::supervisor_handle::SupervisorHandle;
 use crate::calls::tool_call::ToolCall;
@@ -19,8 +19,8 @@ pub(super) struct SchemaCheck<'a> {
 }
 
 impl SchemaCheck<'_> {
-    /// Validates the arguments of a call.
-    pub(super) fn check_arguments(&self, call: &ToolCall) -> Result<(), HostError> {
+    /// Validates the arguments of a call of `tool`, the exposed form of the called tool.
+    pub(super) fn check_arguments(&self, call: &ToolCall, tool: &ExposedTool) -> Result<(), HostError> {
         let invalid = |reason: &str| {
             let message = format!("Invalid arguments for tool '{}': {reason}", display_name(call.name()));
             HostError::new(ErrorKind::Validation, message)
@@ -28,7 +28,7 @@ impl SchemaCheck<'_> {
         if !call.arguments.is_object() {
             return Err(invalid("they must be a JSON object"));
         }
-        match self.validators.check_arguments(&self.tool.input_schema, &call.arguments) {
+        match tool.check_arguments(self.validators, &call.arguments) {
             Ok(ValidationOutcome::Valid) => {}
             Ok(ValidationOutcome::Unvalidated(reason)) => {
                 tracing::debug!(reason, "arguments are passed on unchecked");

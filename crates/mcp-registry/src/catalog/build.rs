@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use mcp_host_model::ServerId;
 
+use crate::catalog::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::catalog::server_slice::{ExposedItem, ServerSlice};
 use crate::catalog::snapshot::Catalog;
 use crate::lists::{Builtins, CatalogServer};
 use crate::lock::Drift;
-use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::name::exposed_name::ExposedName;
 
 /// The drift of each server that has a lock entry or needs one.
@@ -97,7 +97,7 @@ impl Catalog {
         for (at, name) in &slice.tools {
             self.tool_index.insert(name.clone(), self.tools.len());
             let (name, tool) = (name.clone(), Arc::clone(&lists.tools[*at]));
-            self.tools.push(ExposedTool { name, server: id.clone(), tool });
+            self.tools.push(ExposedTool::new(name, id.clone(), tool));
         }
         for (at, name) in &slice.prompts {
             self.prompt_index.insert(name.clone(), self.prompts.len());

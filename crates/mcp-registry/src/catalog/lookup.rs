@@ -1,6 +1,6 @@
 //! Tool lookup by a name that a person or a model wrote.
 
-use crate::name::exposed_items::ExposedTool;
+use crate::catalog::exposed_items::ExposedTool;
 
 /// The result of a lookup.
 #[derive(Debug, Clone)]

@@ -2,11 +2,13 @@
 
 pub(crate) mod build;
 pub(crate) mod diff;
+pub(crate) mod exposed_items;
 pub(crate) mod generation;
 pub(crate) mod lookup;
 pub(crate) mod name_owner;
 pub(crate) mod server_slice;
 pub(crate) mod snapshot;
 pub(crate) mod timestamp;
+mod tokens;
 pub(crate) mod tool_budget;
 pub(crate) mod view;

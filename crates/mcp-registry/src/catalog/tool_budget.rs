@@ -4,9 +4,9 @@
 //! Tools are kept in the catalog's order, which is that of the configuration. One that does not fit is left out; a
 //! later, smaller one may still fit. So a single huge definition does not hide the tools of other servers.
 
+use crate::catalog::exposed_items::ExposedTool;
 use crate::catalog::snapshot::Catalog;
 use crate::catalog::view::NamedView;
-use crate::name::exposed_items::ExposedTool;
 use crate::problem::Problem;
 
 /// Maximum number of names in a problem.

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 
 use mcp_host_model::ServerId;
 
+use crate::catalog::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::catalog::snapshot::Catalog;
 use crate::filter::pattern::first_match;
-use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
 

@@ -1,6 +1,4 @@
 //! Names: what an exposed name looks like and how messages quote names.
 
 pub(crate) mod display;
-pub(crate) mod exposed_items;
 pub(crate) mod exposed_name;
-mod tokens;

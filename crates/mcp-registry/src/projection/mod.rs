@@ -19,8 +19,8 @@ mod schema_out;
 use mcp_host_model::RawJson;
 use serde_json::Value;
 
+use crate::catalog::exposed_items::ExposedTool;
 use crate::name::display::{escape_name, truncate};
-use crate::name::exposed_items::ExposedTool;
 use crate::problem::{Problem, ProblemKind};
 use crate::validate::unreadable_schema_reason;
 use client_definition::complete_input_schema;

@@ -9,7 +9,7 @@ fn tool(name: &str, schema: &str) -> ExposedTool {
     let page = format!(r#"{{"tools":[{{"name":"x","inputSchema":{schema}}}]}}"#);
     let tool =
         read_tools(&RawJson::parse(page.into_bytes().into()).unwrap()).unwrap().into_shared().remove(0);
-    ExposedTool { name: ExposedName::new(name.to_owned()), server: ServerId::parse("s").unwrap(), tool }
+    ExposedTool::new(ExposedName::new(name.to_owned()), ServerId::parse("s").unwrap(), tool)
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn tools_for_apps_only_are_left_out() {
         let page = format!(r#"{{"tools":[{{"name":"x","inputSchema":{{"type":"object"}}{meta}}}]}}"#);
         let mut tools = read_tools(&RawJson::parse(page.into_bytes().into()).unwrap()).unwrap().into_shared();
         let name = ExposedName::new("x".to_owned());
-        let tool = ExposedTool { name, server: ServerId::parse("s").unwrap(), tool: tools.remove(0) };
+        let tool = ExposedTool::new(name, ServerId::parse("s").unwrap(), tools.remove(0));
         let projection = project(&[tool], Provider::OpenAiStrict);
         assert_eq!(projection.problems, []);
         projection.tools.len()

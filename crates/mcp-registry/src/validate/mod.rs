@@ -12,7 +12,7 @@ mod schema_violation;
 mod violation;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use jsonschema::{Draft, PatternOptions, Validator};
 use lru::LruCache;
@@ -94,7 +94,19 @@ impl ValidatorCache {
         schema: &RawJson,
         arguments: &RawJson,
     ) -> Result<ValidationOutcome, InvalidArguments> {
-        self.validate(ValidatedValue::Arguments, schema, arguments)
+        validate(ValidatedValue::Arguments, &self.get_or_compile(schema), arguments)
+            .map_err(|errors| InvalidArguments { errors })
+    }
+
+    /// Validates `arguments` against `schema`, whose compiled form is in the slot if the cache has it.
+    pub(crate) fn check_arguments_in(
+        &self,
+        slot: &SchemaSlot,
+        schema: &RawJson,
+        arguments: &RawJson,
+    ) -> Result<ValidationOutcome, InvalidArguments> {
+        let compiled = slot.get_or_insert(|| self.get_or_compile(schema));
+        validate(ValidatedValue::Arguments, &compiled, arguments)
             .map_err(|errors| InvalidArguments { errors })
     }
 
@@ -113,54 +125,8 @@ impl ValidatorCache {
             vec![SchemaViolation::of_whole_value("the tool promises structured content, and there is none")]
         };
         let structured = structured.ok_or_else(|| InvalidResult { errors: missing() })?;
-        self.validate(ValidatedValue::Result, schema, structured).map_err(|errors| InvalidResult { errors })
-    }
-
-    /// Validates a value against a schema.
-    fn validate(
-        &self,
-        subject: ValidatedValue,
-        schema: &RawJson,
-        value: &RawJson,
-    ) -> Result<ValidationOutcome, Vec<SchemaViolation>> {
-        let entry = self.get_or_compile(schema);
-        let CompiledSchema { validator, cost, argument_defect } = match &*entry {
-            Ok(compiled) => compiled,
-            Err(reason) => return Ok(ValidationOutcome::Unvalidated(reason.clone())),
-        };
-        if let (ValidatedValue::Arguments, Some(reason)) = (subject, argument_defect) {
-            return Ok(ValidationOutcome::Unvalidated(reason.clone()));
-        }
-        let value = value.read::<Value>().map_err(|error| {
-            let message = nesting_error(&error).map_or_else(
-                || format!("{subject} cannot be read: {error}"),
-                |nesting| format!("{subject} are {nesting}"),
-            );
-            vec![SchemaViolation::of_whole_value(message)]
-        })?;
-        let size = measure_value(&value);
-        // The reason is the beginning of a sentence that ends with the value.
-        if let Err(reason) = cost.check_size(size) {
-            return Ok(ValidationOutcome::Unvalidated(format!("{reason} {subject}")));
-        }
-        if validator.is_valid(&value) {
-            return Ok(ValidationOutcome::Valid);
-        }
-        let errors: Vec<SchemaViolation> = match cost.error_detail(size) {
-            ErrorDetail::All => validator
-                .iter_errors(&value)
-                .take(Self::MAX_ERRORS)
-                .map(|error| violation::describe(&error))
-                .collect(),
-            ErrorDetail::First => validator.validate(&value).err().iter().map(violation::describe).collect(),
-            ErrorDetail::None => Vec::new(),
-        };
-        if errors.is_empty() {
-            return Err(vec![SchemaViolation::of_whole_value(format!(
-                "{subject} do not fit the tool's schema"
-            ))]);
-        }
-        Err(errors)
+        validate(ValidatedValue::Result, &self.get_or_compile(schema), structured)
+            .map_err(|errors| InvalidResult { errors })
     }
 
     /// Returns the cached schema, or compiles and caches it. It is compiled outside the lock: two callers may compile
@@ -189,6 +155,49 @@ impl fmt::Debug for ValidatorCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ValidatorCache").field("compiled", &self.entries.lock().entries.len()).finish()
     }
+}
+
+/// Validates a value against a schema.
+fn validate(
+    subject: ValidatedValue,
+    schema: &CacheEntry,
+    value: &RawJson,
+) -> Result<ValidationOutcome, Vec<SchemaViolation>> {
+    let CompiledSchema { validator, cost, argument_defect } = match schema {
+        Ok(compiled) => compiled,
+        Err(reason) => return Ok(ValidationOutcome::Unvalidated(reason.clone())),
+    };
+    if let (ValidatedValue::Arguments, Some(reason)) = (subject, argument_defect) {
+        return Ok(ValidationOutcome::Unvalidated(reason.clone()));
+    }
+    let value = value.read::<Value>().map_err(|error| {
+        let message = nesting_error(&error).map_or_else(
+            || format!("{subject} cannot be read: {error}"),
+            |nesting| format!("{subject} are {nesting}"),
+        );
+        vec![SchemaViolation::of_whole_value(message)]
+    })?;
+    let size = measure_value(&value);
+    // The reason is the beginning of a sentence that ends with the value.
+    if let Err(reason) = cost.check_size(size) {
+        return Ok(ValidationOutcome::Unvalidated(format!("{reason} {subject}")));
+    }
+    if validator.is_valid(&value) {
+        return Ok(ValidationOutcome::Valid);
+    }
+    let errors: Vec<SchemaViolation> = match cost.error_detail(size) {
+        ErrorDetail::All => validator
+            .iter_errors(&value)
+            .take(ValidatorCache::MAX_ERRORS)
+            .map(|error| violation::describe(&error))
+            .collect(),
+        ErrorDetail::First => validator.validate(&value).err().iter().map(violation::describe).collect(),
+        ErrorDetail::None => Vec::new(),
+    };
+    if errors.is_empty() {
+        return Err(vec![SchemaViolation::of_whole_value(format!("{subject} do not fit the tool's schema"))]);
+    }
+    Err(errors)
 }
 
 /// A compiled schema and the cost of checks against it.
@@ -259,6 +268,43 @@ fn compile(schema: &RawJson) -> Result<CompiledSchema, String> {
 
 /// A compiled schema, or the reason why it cannot be used.
 type CacheEntry = Result<CompiledSchema, String>;
+
+/// The compiled schema of a tool, while a cache has it. It affects only the speed of a validation, so a copy is empty, and
+/// all are equal.
+#[derive(Default)]
+pub(crate) struct SchemaSlot(Mutex<Weak<CacheEntry>>);
+
+impl SchemaSlot {
+    /// Returns the schema. `find` is called if the cache has dropped it.
+    fn get_or_insert(&self, find: impl FnOnce() -> Arc<CacheEntry>) -> Arc<CacheEntry> {
+        if let Some(entry) = self.0.lock().upgrade() {
+            return entry;
+        }
+        let entry = find();
+        *self.0.lock() = Arc::downgrade(&entry);
+        entry
+    }
+}
+
+impl Clone for SchemaSlot {
+    fn clone(&self) -> SchemaSlot {
+        SchemaSlot::default()
+    }
+}
+
+impl PartialEq for SchemaSlot {
+    fn eq(&self, _: &SchemaSlot) -> bool {
+        true
+    }
+}
+
+impl Eq for SchemaSlot {}
+
+impl fmt::Debug for SchemaSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SchemaSlot")
+    }
+}
 
 /// Compiled schemas by their texts, bounded in number and in bytes. The least recently used are evicted.
 struct BoundedCache {

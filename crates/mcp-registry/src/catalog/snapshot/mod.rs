@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use mcp_host_model::ServerId;
 
+use crate::catalog::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::catalog::lookup::{ToolLookup, find_nearest};
 use crate::catalog::name_owner::NameOwner;
 use crate::catalog::server_slice::ServerSlice;
@@ -15,7 +16,6 @@ use crate::filter::rules::Decision;
 use crate::hash::{CatalogHash, HashEncoder};
 use crate::lists::{Builtins, CatalogServer, ListKind};
 use crate::lock::Drift;
-use crate::name::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
 

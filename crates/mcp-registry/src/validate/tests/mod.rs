@@ -429,3 +429,17 @@ fn deepest_check_fits_a_small_stack() {
     };
     std::thread::Builder::new().stack_size(1 << 20).spawn(walk).unwrap().join().unwrap();
 }
+
+#[test]
+fn tool_remembers_its_compiled_schema_while_the_cache_has_it() {
+    let validators = ValidatorCache::new();
+    let (schema, slot) = (json(r#"{"required":["a"]}"#), SchemaSlot::default());
+    let is_valid = || validators.check_arguments_in(&slot, &schema, &json(r#"{"a":1}"#)).is_ok();
+    assert!(is_valid());
+    let compiled = slot.0.lock().upgrade().unwrap();
+    assert!(Arc::ptr_eq(&compiled, &validators.get_or_compile(&schema)) && is_valid());
+    drop(compiled);
+    *validators.entries.lock() = BoundedCache::default();
+    assert!(slot.0.lock().upgrade().is_none(), "the cache bounds the memory");
+    assert!(is_valid() && slot.0.lock().upgrade().is_some());
+}

@@ -1,6 +1,6 @@
 //! An estimate of the tokens of a tool's definition in a prompt. Providers do not document their encoding.
 
-use crate::name::exposed_items::ExposedTool;
+use crate::catalog::exposed_items::ExposedTool;
 
 /// The estimated tokens that a provider adds around each definition.
 const FRAME_TOKENS: usize = 8;
@@ -57,7 +57,7 @@ mod tests {
         let tool =
             read_tools(&RawJson::parse(page.into_bytes().into()).unwrap()).unwrap().into_shared().remove(0);
         let server = ServerId::parse("s").unwrap();
-        let tool = ExposedTool { name: ExposedName::new("a_name".to_owned()), server, tool };
+        let tool = ExposedTool::new(ExposedName::new("a_name".to_owned()), server, tool);
         assert_eq!(tool.estimated_tokens(), want);
     }
 

@@ -4,11 +4,15 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "validator")]
+use mcp_host_model::RawJson;
 use mcp_host_model::{Prompt, Resource, ResourceTemplate, ServerId, Tool};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::name::exposed_name::ExposedName;
+#[cfg(feature = "validator")]
+use crate::validate::{InvalidArguments, SchemaSlot, ValidationOutcome, ValidatorCache};
 
 /// An exposed tool. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +24,31 @@ pub struct ExposedTool {
     pub server: ServerId,
     /// The tool as its server defines it.
     pub tool: Arc<Tool>,
+    #[cfg(feature = "validator")]
+    arguments_schema: SchemaSlot,
+}
+
+impl ExposedTool {
+    pub(crate) fn new(name: ExposedName, server: ServerId, tool: Arc<Tool>) -> ExposedTool {
+        ExposedTool {
+            name,
+            server,
+            tool,
+            #[cfg(feature = "validator")]
+            arguments_schema: SchemaSlot::default(),
+        }
+    }
+
+    /// Validates the arguments of a call, as [`ValidatorCache::check_arguments`] does. The tool remembers its compiled
+    /// schema, so this is the faster way.
+    #[cfg(feature = "validator")]
+    pub fn check_arguments(
+        &self,
+        validators: &ValidatorCache,
+        arguments: &RawJson,
+    ) -> Result<ValidationOutcome, InvalidArguments> {
+        validators.check_arguments_in(&self.arguments_schema, &self.tool.input_schema, arguments)
+    }
 }
 
 /// An exposed prompt.
