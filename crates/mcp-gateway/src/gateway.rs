@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use governor::clock::DefaultClock;
-use mcp_host_model::{Era, RawJson, RpcError, ServerId, Sharing, code};
+use mcp_host_model::{Era, RawJson, RpcError, ServerId, code};
 use mcp_host_runtime::{Host, HostSnapshot, ServerState, ServerStatus};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
@@ -187,16 +187,15 @@ impl GatewayInner {
         Resolution::new(snapshot, listing, request)
     }
 
-    fn listing_of(&self, snapshot: &HostSnapshot, scope: &Arc<Scope>, audience: Audience) -> Arc<Listing> {
-        let is_shared = |server: &ServerId| self.is_shared(server);
+    /// The lists of a scope and an audience in a snapshot.
+    pub(crate) fn listing_of(
+        &self,
+        snapshot: &HostSnapshot,
+        scope: &Arc<Scope>,
+        audience: Audience,
+    ) -> Arc<Listing> {
         let filter = ListFilter { scope, audience, budget: self.host.tool_budget() };
-        self.listings.listing(snapshot, filter, &self.options.gateway_resources, is_shared)
-    }
-
-    /// Whether all clients share one instance of the server.
-    pub(crate) fn is_shared(&self, server: &ServerId) -> bool {
-        // A removed server disappears with the next generation.
-        self.host.server_details(server).is_none_or(|details| details.sharing == Sharing::Shared)
+        self.listings.listing(snapshot, filter, &self.options.gateway_resources)
     }
 
     /// The era of the shared connection to a server; `None` without one.

@@ -341,7 +341,7 @@ impl StdioClient {
     /// Handles `initialize`: starts the session, and a task that sends its notifications.
     fn initialize(&self, request: &ClientRequest, tasks: &mut JoinSet<()>) -> HandlerResult {
         if self.session().is_some() {
-            return Err(RpcError::new(code::INVALID_REQUEST, "this session is already initialized"));
+            return Err(RpcError::new(code::INVALID_REQUEST, "this session is already initialized").into());
         }
         let handshake = initialize::read_handshake(request.params.raw())?;
         let result = initialize::initialize_result(&self.gateway, &handshake, &self.scope);
@@ -373,6 +373,6 @@ impl StdioClient {
         counted.end(&stream);
         let mut stream = stream?;
         while self.sender.send_response(stream.next().await).await.is_ok() {}
-        Err(RpcError::new(code::INTERNAL_ERROR, "the client has disconnected"))
+        Err(RpcError::new(code::INTERNAL_ERROR, "the client has disconnected").into())
     }
 }

@@ -163,7 +163,6 @@ pub use state::event::{HostEvent, HostEventKind, ReleaseReason};
 #[cfg(feature = "oauth")]
 pub use state::logins::{LoginHelp, LoginOptions, Logins};
 pub use state::published::{HostSnapshot, ServerState, ServerStatus};
-pub use state::server_info_cache::ServerDetails;
 pub use state::state_folder::state_path;
 #[cfg(feature = "oauth")]
 pub use state::token_store::FileTokenStore;

@@ -100,6 +100,15 @@ pub(crate) struct RateLimiters<C: Clock = DefaultClock> {
     servers: Option<KeyedLimiters<ServerId, C>>,
 }
 
+/// A call over a rate limit.
+#[derive(Debug)]
+pub(crate) struct RateLimited {
+    /// The error for the client.
+    pub(crate) error: RpcError,
+    /// The seconds after which the call can be tried again.
+    pub(crate) retry_after: u64,
+}
+
 /// One limiter for each key.
 struct KeyedLimiters<K, C: Clock> {
     rate: Rate,
@@ -118,21 +127,21 @@ impl<C: Clock + Clone> RateLimiters<C> {
         }
     }
 
-    /// Counts a call of a client; an error if its limit is reached.
-    pub(crate) fn admit_client(&self, client: &Principal) -> Result<(), RpcError> {
+    /// Counts a call of a client. Fails if its limit is reached.
+    pub(crate) fn admit_client(&self, client: &Principal) -> Result<(), RateLimited> {
         let Some(limiters) = &self.clients else { return Ok(()) };
         let owner = match client.is_anonymous() {
             true => "all clients without a token together have".to_owned(),
             false => format!("the token `{client}` has"),
         };
-        limiters.admit(client).map_err(|wait| rate_limit_error("token", &owner, limiters.rate, wait))
+        limiters.admit(client).map_err(|wait| RateLimited::new("token", &owner, limiters.rate, wait))
     }
 
-    /// Counts a call to a server; an error if its limit is reached.
-    pub(crate) fn admit_server(&self, server: &ServerId) -> Result<(), RpcError> {
+    /// Counts a call to a server. Fails if its limit is reached.
+    pub(crate) fn admit_server(&self, server: &ServerId) -> Result<(), RateLimited> {
         let Some(limiters) = &self.servers else { return Ok(()) };
         let owner = format!("all clients together have, for the server `{server}`,");
-        limiters.admit(server).map_err(|wait| rate_limit_error("server", &owner, limiters.rate, wait))
+        limiters.admit(server).map_err(|wait| RateLimited::new("server", &owner, limiters.rate, wait))
     }
 }
 
@@ -152,23 +161,19 @@ impl<K: Hash + Eq + Clone, C: Clock + Clone> KeyedLimiters<K, C> {
     }
 }
 
-/// The error for a call over a rate limit.
-fn rate_limit_error(limit: &str, owner: &str, rate: Rate, wait: Duration) -> RpcError {
-    let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
-    let seconds = wait as f64 / 1000.0;
-    let message =
-        format!("{owner} a limit of {rate} calls (the rate limit per {limit}): try again in {seconds} s");
-    let data = json!({"limit": limit, "rate": rate.to_string(), "retryAfterMs": wait});
-    RpcError { data: RawJson::from_value(&data).ok(), ..RpcError::new(code::RATE_LIMITED, message) }
-}
-
-/// The seconds after which a refused call can be tried again, for `Retry-After`.
-pub(crate) fn retry_after_seconds(error: &RpcError) -> Option<u64> {
-    if error.code != code::RATE_LIMITED {
-        return None;
+impl RateLimited {
+    fn new(limit: &str, owner: &str, rate: Rate, wait: Duration) -> RateLimited {
+        let milliseconds = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
+        let seconds = milliseconds as f64 / 1000.0;
+        let message =
+            format!("{owner} a limit of {rate} calls (the rate limit per {limit}): try again in {seconds} s");
+        let data = json!({"limit": limit, "rate": rate.to_string(), "retryAfterMs": milliseconds});
+        let error = RpcError::new(code::RATE_LIMITED, message);
+        RateLimited {
+            error: RpcError { data: RawJson::from_value(&data).ok(), ..error },
+            retry_after: milliseconds.div_ceil(1000),
+        }
     }
-    let data: serde_json::Value = serde_json::from_str(error.data.as_ref()?.as_str()).ok()?;
-    Some(data["retryAfterMs"].as_u64()?.div_ceil(1000))
 }
 
 #[cfg(test)]
@@ -205,14 +210,14 @@ mod tests {
         let limiters = limiters(&clock, "2/s", "");
         let (ann, bob) = (Principal::named("ann"), Principal::named("bob"));
         assert!(limiters.admit_client(&ann).is_ok() && limiters.admit_client(&ann).is_ok());
-        let refused = limiters.admit_client(&ann).unwrap_err();
+        let RateLimited { error: refused, retry_after } = limiters.admit_client(&ann).unwrap_err();
         assert_eq!(
             refused.message,
             "the token `ann` has a limit of 2/s calls (the rate limit per token): try again in 0.5 s"
         );
         let data = refused.data.as_ref().unwrap().as_str();
         assert_eq!(data, r#"{"limit":"token","rate":"2/s","retryAfterMs":500}"#);
-        assert_eq!((refused.code, retry_after_seconds(&refused)), (code::RATE_LIMITED, Some(1)));
+        assert_eq!((refused.code, retry_after), (code::RATE_LIMITED, 1));
         assert!(limiters.admit_client(&bob).is_ok(), "another token has a limit of its own");
         clock.advance(Duration::from_millis(499));
         assert!(limiters.admit_client(&ann).is_err());
@@ -231,9 +236,9 @@ mod tests {
         let [docs, search] = ["docs", "search"].map(|id| ServerId::parse(id).unwrap());
         assert_eq!((0..5).filter(|_| limiters.admit_server(&docs).is_ok()).count(), 3);
         assert!(limiters.admit_server(&search).is_ok());
-        let refused = limiters.admit_server(&docs).unwrap_err();
+        let RateLimited { error: refused, retry_after } = limiters.admit_server(&docs).unwrap_err();
         assert!(refused.message.contains("for the server `docs`, a limit of 3/min"), "{}", refused.message);
-        assert_eq!(retry_after_seconds(&refused), Some(20));
+        assert_eq!(retry_after, 20);
         // Without a limit, no client is refused.
         assert!((0..1000).all(|_| limiters.admit_client(&Principal::anonymous()).is_ok()));
     }

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mcp_host_model::ServerId;
+use mcp_host_model::{ServerId, Sharing};
 use mcp_host_registry::CatalogHash;
 use mcp_host_runtime::HostSnapshot;
 use parking_lot::Mutex;
@@ -42,7 +42,6 @@ impl ListingCache {
         snapshot: &HostSnapshot,
         filter: ListFilter<'_>,
         gateway_resources: &[GatewayResource],
-        is_shared: impl Fn(&ServerId) -> bool,
     ) -> Arc<Listing> {
         let ListFilter { scope, audience, .. } = filter;
         let (definitions, listing) = self.entry(snapshot, scope, audience);
@@ -50,8 +49,8 @@ impl ListingCache {
         let listing = listing.get_or_init(|| {
             let definitions = definitions
                 .get_or_init(|| Arc::new(Definitions::of(catalog, scope.names, gateway_resources)));
-            let ids = snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
-            let leased = ids.filter(|server| !is_shared(server)).collect();
+            let leased = snapshot.servers.iter().filter(|status| status.sharing == Some(Sharing::PerOwner));
+            let leased = leased.filter_map(|status| ServerId::parse(&status.id).ok()).collect();
             Arc::new(Listing::build(Arc::clone(definitions), catalog, filter, leased))
         });
         Arc::clone(listing)

@@ -2,16 +2,16 @@
 //! the audit log.
 
 use std::borrow::Cow;
-use std::sync::atomic::Ordering;
 
 use mcp_host_model::{Method, ResultKind, RpcError, ServerId};
 use tokio::time::Instant;
 
 use crate::audit::record::{AuditLog, AuditRecord};
+use crate::limits::rate_limits::RateLimited;
 use crate::lists::definitions::CatalogTarget;
 use crate::methods::context::{MAX_NAME_CHARS, RequestContext, to_printable};
 use crate::metrics::call_counters::{CallStatus, EndedCall};
-use crate::protocol::result_body::HandlerResult;
+use crate::protocol::result_body::ResultBody;
 
 /// The record of a request. It is written when this is dropped.
 pub(super) struct CallRecord<'a> {
@@ -34,7 +34,7 @@ impl<'a> CallRecord<'a> {
     }
 
     /// Notes the outcome of the request.
-    pub(super) fn end(mut self, result: &HandlerResult) {
+    pub(super) fn end(mut self, result: &Result<ResultBody, RpcError>) {
         match result {
             Ok(result) => {
                 let is_call = self.context.request.method == Method::CallTool;
@@ -45,9 +45,9 @@ impl<'a> CallRecord<'a> {
                 self.result_bytes = result.len();
             }
             Err(error) => {
-                self.status = match self.context.is_rate_limited.load(Ordering::Relaxed) {
-                    true => CallStatus::Limited,
-                    false => CallStatus::Error,
+                self.status = match self.context.retry_after.get() {
+                    Some(_) => CallStatus::Limited,
+                    None => CallStatus::Error,
                 };
                 self.code = Some(error.code);
             }
@@ -134,9 +134,12 @@ impl RequestContext<'_> {
         self.admit_server(&tool.server)
     }
 
-    /// Notes for the record if a rate limit refused the request.
-    fn note_limit(&self, admitted: Result<(), RpcError>) -> Result<(), RpcError> {
-        admitted.inspect_err(|_| self.is_rate_limited.store(true, Ordering::Relaxed))
+    /// Notes when the request can be tried again, if a rate limit refused it.
+    fn note_limit(&self, admitted: Result<(), RateLimited>) -> Result<(), RpcError> {
+        admitted.map_err(|RateLimited { error, retry_after }| {
+            let _ = self.retry_after.set(retry_after);
+            error
+        })
     }
 
     /// Notes the server of the request for its record.

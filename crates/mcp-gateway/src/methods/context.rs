@@ -1,7 +1,6 @@
 //! The context of a request, which the handlers of all methods share.
 
 use std::borrow::Cow;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use mcp_host_model::{Era, Method, RawJson, RpcError, ServerId, code};
@@ -39,8 +38,8 @@ pub(crate) struct RequestContext<'a> {
     pub(super) server: OnceLock<ServerId>,
     /// The counters of the called tool, once it is known.
     pub(super) tool_counters: OnceLock<Arc<CallCounters>>,
-    /// Whether the request was refused because of a rate limit.
-    pub(super) is_rate_limited: AtomicBool,
+    /// The seconds after which the request can be tried again, if it was refused because of a rate limit.
+    pub(super) retry_after: OnceLock<u64>,
 }
 
 impl<'a> RequestContext<'a> {
@@ -58,12 +57,12 @@ impl<'a> RequestContext<'a> {
             resolution: OnceLock::new(),
             server: OnceLock::new(),
             tool_counters: OnceLock::new(),
-            is_rate_limited: AtomicBool::new(false),
+            retry_after: OnceLock::new(),
         }
     }
 
     /// Sets what the request refers to, if that is known.
-    pub(super) fn with_resolution(mut self, resolution: Option<Resolution>) -> RequestContext<'a> {
+    pub(crate) fn with_resolution(mut self, resolution: Option<Resolution>) -> RequestContext<'a> {
         self.resolution = resolution.map(OnceLock::from).unwrap_or_default();
         self
     }

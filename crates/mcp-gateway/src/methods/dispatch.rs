@@ -15,7 +15,7 @@ use crate::methods::initialize;
 use crate::protocol::frame::{ClientNotification, ClientRequest};
 use crate::protocol::json_splice;
 use crate::protocol::params::MessageParams;
-use crate::protocol::result_body::{CheckedResult, HandlerResult, ResultBody};
+use crate::protocol::result_body::{CheckedResult, HandlerError, HandlerResult, ResultBody};
 use crate::session::pending_input::{PendingInputs, RunningCall};
 use crate::session::request_client::RequestClient;
 use crate::session::supported_requests::SupportedRequests;
@@ -73,11 +73,11 @@ impl GatewayInner {
         let record = CallRecord::start(&context);
         let result = self.dispatch(&context).await;
         record.end(&result);
-        result
+        result.map_err(|error| HandlerError { error, retry_after: context.retry_after.get().copied() })
     }
 
     /// Calls the handler of the method, and adds the members of results that the client's era requires.
-    async fn dispatch(&self, context: &RequestContext<'_>) -> HandlerResult {
+    async fn dispatch(&self, context: &RequestContext<'_>) -> Result<ResultBody, RpcError> {
         context.admit_client()?;
         self.wait_for_startup().await;
         let method = &context.request.method;

@@ -89,8 +89,7 @@ fn without_nulls(mut result: Value) -> RawJson {
 /// The gateway's name and version. In a scope with one server, with the title and the icons of that server for users.
 fn server_info(gateway: &GatewayInner, scope: &Scope) -> Value {
     let mut info = json!({ "name": gateway.options.name, "version": gateway.options.version });
-    let only =
-        scope.server.as_ref().and_then(|server| gateway.host.server_details(server)?.info?.implementation);
+    let only = scope.server.as_ref().and_then(|server| gateway.host.server_info(server)?.implementation);
     let members = only.and_then(|only| only.read::<Map<String, Value>>().ok()).unwrap_or_default();
     // Without the description, which a model may see: a lock file does not cover it.
     for member in ["title", "icons", "websiteUrl"] {
@@ -103,7 +102,7 @@ fn server_info(gateway: &GatewayInner, scope: &Scope) -> Value {
 
 /// The capabilities of the gateway and of the servers of the scope.
 fn capabilities(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Value {
-    let info = scope.server.as_ref().and_then(|server| gateway.host.server_details(server)?.info);
+    let info = scope.server.as_ref().and_then(|server| gateway.host.server_info(server));
     let mut capabilities = offered_capabilities(info.and_then(|info| info.capabilities.raw).as_ref());
     if era == Era::Legacy && has_server_with_tasks(gateway, scope) {
         capabilities["tasks"] = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
@@ -141,7 +140,7 @@ fn offered_capabilities(only: Option<&RawJson>) -> Value {
 /// Whether a legacy server of the scope runs tools as tasks.
 fn has_server_with_tasks(gateway: &GatewayInner, scope: &Arc<Scope>) -> bool {
     gateway.listing(scope, Audience::ModelsAndApps).servers().iter().any(|server| {
-        let info = gateway.host.server_details(server).and_then(|it| it.info);
+        let info = gateway.host.server_info(server);
         info.is_some_and(|it| it.capabilities.tasks.call) && gateway.era(server) != Some(Era::Modern)
     })
 }
@@ -150,7 +149,7 @@ fn has_server_with_tasks(gateway: &GatewayInner, scope: &Arc<Scope>) -> bool {
 /// equal. The extension for tasks is declared in the modern era only.
 fn extensions(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Map<String, Value> {
     let visible = gateway.listing(scope, Audience::ModelsAndApps).servers();
-    let info_of = |server: &ServerId| gateway.host.server_details(server)?.info?.capabilities.raw;
+    let info_of = |server: &ServerId| gateway.host.server_info(server)?.capabilities.raw;
     let declared = visible.iter().filter_map(|server| json_splice::member(&info_of(server)?, "extensions"));
     let mut combined = Map::new();
     let mut bytes = 0;
@@ -174,7 +173,7 @@ fn extensions(gateway: &GatewayInner, scope: &Arc<Scope>, era: Era) -> Map<Strin
 
 /// The servers' instructions for a model; for the whole catalog, each under the name of its server.
 fn instructions(gateway: &GatewayInner, scope: &Arc<Scope>) -> Option<String> {
-    let instructions_of = |server: &ServerId| gateway.host.server_details(server)?.info?.instructions;
+    let instructions_of = |server: &ServerId| gateway.host.server_info(server)?.instructions;
     if let Some(server) = &scope.server {
         return instructions_of(server);
     }

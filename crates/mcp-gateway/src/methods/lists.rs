@@ -9,11 +9,11 @@ use crate::lists::definitions::CatalogList;
 use crate::lists::listing::StaleCursor;
 use crate::methods::LIST_TTL_MS;
 use crate::methods::context::RequestContext;
-use crate::protocol::result_body::HandlerResult;
+use crate::protocol::result_body::ResultBody;
 
 impl RequestContext<'_> {
     /// Returns a page of a list.
-    pub(super) fn list_page(&self, kind: CatalogList) -> HandlerResult {
+    pub(super) fn list_page(&self, kind: CatalogList) -> Result<ResultBody, RpcError> {
         let cursor = self.cursor()?;
         let mut result = match self.client.era() {
             Era::Legacy => b"{".to_vec(),

@@ -105,7 +105,7 @@ impl RequestContext<'_> {
     /// The servers of the scope that have skills, in the configured order.
     fn servers_with_skills(&self) -> Vec<ServerId> {
         let has_skills = |server: &ServerId| {
-            let info = self.gateway.host.server_details(server).and_then(|details| details.info);
+            let info = self.gateway.host.server_info(server);
             info.is_some_and(|info| info.capabilities.skills)
         };
         let snapshot = &self.resolution().snapshot;

@@ -6,13 +6,13 @@
 use bytes::Bytes;
 use mcp_host_model::{RawJson, RpcError};
 
-use crate::protocol::result_body::HandlerResult;
+use crate::protocol::result_body::{HandlerError, HandlerResult};
 
 /// Writes the response to a request.
 pub(crate) fn write_outcome(id: &RawJson, outcome: &HandlerResult) -> Bytes {
     match outcome {
         Ok(body) => write_response(id.as_bytes(), "result", &body.parts()),
-        Err(error) => write_error(Some(id), error),
+        Err(HandlerError { error, .. }) => write_error(Some(id), error),
     }
 }
 

@@ -28,7 +28,21 @@ pub(crate) struct ResultBody {
 }
 
 /// The outcome of a request: what the handler of its method returns.
-pub(crate) type HandlerResult = Result<ResultBody, RpcError>;
+pub(crate) type HandlerResult = Result<ResultBody, HandlerError>;
+
+/// The error of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct HandlerError {
+    pub(crate) error: RpcError,
+    /// The seconds after which a request over a rate limit can be tried again.
+    pub(crate) retry_after: Option<u64>,
+}
+
+impl From<RpcError> for HandlerError {
+    fn from(error: RpcError) -> HandlerError {
+        HandlerError { error, retry_after: None }
+    }
+}
 
 impl From<RawJson> for ResultBody {
     fn from(object: RawJson) -> ResultBody {

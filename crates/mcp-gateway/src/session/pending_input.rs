@@ -155,7 +155,7 @@ impl PendingInputs {
         if call.open_requests.is_empty() {
             tokio::select! {
                 biased;
-                outcome = &mut call.task => return outcome.unwrap_or_else(|_| Err(lost_call_error())),
+                outcome = &mut call.task => return outcome.unwrap_or_else(|_| Err(lost_call_error().into())),
                 Some(request) = call.requests.recv() => call.add_request(request),
             }
         }
@@ -171,7 +171,7 @@ impl PendingInputs {
         if table.len() >= self.max_calls || own >= self.max_per_client {
             // Dropping the call cancels it.
             let message = "too many calls wait for input: answer some of them first";
-            return Err(RpcError::new(code::SERVER_ERROR, message));
+            return Err(RpcError::new(code::SERVER_ERROR, message).into());
         }
         table.insert(state, PendingCall { principal: principal.clone(), deadline: now + timeout, call });
         Ok(result)
@@ -223,7 +223,7 @@ mod tests {
         let supported = SupportedRequests::of(&json(r#"{"roots":{}}"#));
         let handler = InputRequestHandler { supported, requests, calls, timeout: Duration::from_secs(60) };
         let request = RawServerRequest::new(mcp_host_model::Method::ListRoots, RawJson::empty_object());
-        handler.handle(request).await.map(ResultBody::from)
+        Ok(handler.handle(request).await?.into())
     }
 
     /// A call that requests one list of roots and returns it.
@@ -306,7 +306,10 @@ mod tests {
         let ann = Principal::named("ann");
         let wait = Duration::from_secs(60);
         let old = state(&pending_inputs.advance(call(), &ann, wait).await.unwrap());
-        assert_eq!(pending_inputs.advance(call(), &ann, wait).await.unwrap_err().code, code::SERVER_ERROR);
+        assert_eq!(
+            pending_inputs.advance(call(), &ann, wait).await.unwrap_err().error.code,
+            code::SERVER_ERROR
+        );
         tokio::time::advance(Duration::from_secs(61)).await;
         assert!(pending_inputs.take(&old, &ann, None, Instant::now()).is_err());
         assert!(pending_inputs.advance(call(), &ann, wait).await.is_ok());
@@ -327,7 +330,10 @@ mod tests {
         for _ in 0..2 {
             assert!(pending_inputs.advance(call(), &ann, wait).await.is_ok());
         }
-        assert_eq!(pending_inputs.advance(call(), &ann, wait).await.unwrap_err().code, code::SERVER_ERROR);
+        assert_eq!(
+            pending_inputs.advance(call(), &ann, wait).await.unwrap_err().error.code,
+            code::SERVER_ERROR
+        );
         assert!(pending_inputs.advance(call(), &bob, wait).await.is_ok());
         pending_inputs.drop_client(&ann);
         assert_eq!(pending_inputs.len(), 1);

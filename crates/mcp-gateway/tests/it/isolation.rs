@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use mcp_host_gateway::{GatewayOptions, HttpOptions};
-use mcp_host_model::{RawJson, RpcError, ServerId, Sharing};
+use mcp_host_model::{RawJson, RpcError, Sharing};
 use mcp_host_transport::{
     CallOptions, ElicitMode, ElicitRequest, ElicitResult, Elicitation, Eras, Handlers, Root, Roots, Sampling,
     SamplingRequest, SamplingResult, Session, SessionOptions,
@@ -93,7 +93,7 @@ async fn gateway(servers: &[&str]) -> TestGateway {
 }
 
 fn sharing(gateway: &TestGateway, server: &str) -> Option<Sharing> {
-    gateway.host.server_details(&ServerId::parse(server).unwrap()).map(|details| details.sharing)
+    gateway.host.snapshot().servers.iter().find(|status| status.id == server)?.sharing
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
-//! Operations on running servers: details, definitions, log levels and roots.
+//! Operations on running servers: their reports and definitions, log levels and roots.
 
 use std::sync::Arc;
 
-use mcp_host_model::{ServerId, Sharing};
+use mcp_host_model::ServerId;
 use mcp_host_registry::ServerSnapshot;
 use mcp_host_transport::ServerInfo;
 use tokio::task::JoinSet;
@@ -12,7 +12,6 @@ use crate::config::approval::ServerDefinitions;
 use crate::config::approval::server_identity;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
-use crate::state::server_info_cache::ServerDetails;
 use crate::supervisor::instance::InstanceRef;
 use crate::supervisor::machine::{InstructionsAccess, Route, RouteTarget};
 
@@ -31,27 +30,21 @@ fn running_instances(
     shared.chain(leased).filter(|it| server.is_none_or(|server| it.0 == *server)).collect()
 }
 
-/// Returns information about a running or leased server.
-pub(crate) fn server_details(supervisor: &SupervisorHandle, server: &ServerId) -> Option<ServerDetails> {
+/// Returns the last report of a running or leased server about itself.
+pub(crate) fn server_info(supervisor: &SupervisorHandle, server: &ServerId) -> Option<ServerInfo> {
     let latest = supervisor.latest_routing_table();
-    let Route { identity, instructions, target, .. } = latest.routes.get(server)?;
-    let mut info = supervisor.shared.server_info.get(server);
-    // A newer connection that is not published yet may have reported other instructions.
-    let is_same = |it: &ServerInfo| server_identity(it).instructions == identity.instructions;
-    match instructions {
-        InstructionsAccess::Any => {}
-        InstructionsAccess::ApprovedOnly if info.as_ref().is_none_or(is_same) => {}
-        InstructionsAccess::ApprovedOnly | InstructionsAccess::Withheld => {
-            if let Some(info) = &mut info {
-                info.instructions = None;
-            }
-        }
-    }
-    let sharing = match target {
-        RouteTarget::Shared(_) => Sharing::Shared,
-        RouteTarget::Leased(_) => Sharing::PerOwner,
+    let Route { identity, instructions, .. } = latest.routes.get(server)?;
+    let mut info = supervisor.shared.server_info.get(server)?;
+    let is_shown = match instructions {
+        InstructionsAccess::Any => true,
+        // A newer connection that is not published yet may have reported other instructions.
+        InstructionsAccess::ApprovedOnly => server_identity(&info).instructions == identity.instructions,
+        InstructionsAccess::Withheld => false,
     };
-    Some(ServerDetails { sharing, info })
+    if !is_shown {
+        info.instructions = None;
+    }
+    Some(info)
 }
 
 /// Returns the current definitions of a running or leased server.

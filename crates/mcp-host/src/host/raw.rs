@@ -1,13 +1,13 @@
 //! The functions of a host for gateways: raw results, notifications, log levels and subscriptions.
 
 use mcp_host_model::{LogLevel, Method, RawJson, ServerId};
-use mcp_host_transport::{CompletionArgument, CompletionReference};
+use mcp_host_transport::{CompletionArgument, CompletionReference, ServerInfo};
 
 use super::Host;
 use crate::calls::raw_result::{RawResult, RequestFailure};
 use crate::calls::request_options::RequestOptions;
 use crate::calls::route::CatalogVersion;
-use crate::calls::servers::{apply_log_levels, notify_roots_changed, server_definitions, server_details};
+use crate::calls::servers::{apply_log_levels, notify_roots_changed, server_definitions, server_info};
 use crate::calls::skills::send_skill_request_raw;
 use crate::calls::subscribe::subscribe;
 use crate::calls::tool_call::ToolCall;
@@ -16,7 +16,6 @@ use crate::error::HostError;
 use crate::notifications::stream::NotificationStream;
 use crate::notifications::subscriptions::Subscription;
 use crate::state::dialog_id::DialogId;
-use crate::state::server_info_cache::ServerDetails;
 
 impl Host {
     /// Calls a tool like [`Host::call`] and returns the server's result uncut and unchecked. Arguments are validated.
@@ -87,9 +86,9 @@ impl Host {
         send_skill_request_raw(&self.router.requests, method, uri, options).await
     }
 
-    /// Returns information about a server that accepts calls; otherwise `None`.
-    pub fn server_details(&self, server: &ServerId) -> Option<ServerDetails> {
-        server_details(self.router.supervisor(), server)
+    /// Returns what a server that accepts calls reported about itself in its last connection; otherwise `None`.
+    pub fn server_info(&self, server: &ServerId) -> Option<ServerInfo> {
+        server_info(self.router.supervisor(), server)
     }
 
     /// Returns the current definitions of a server that accepts calls, shown or hidden; otherwise `None`.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use mcp_host_model::Era;
+use mcp_host_model::{Era, Sharing};
 use mcp_host_registry::{ActiveProblem, Catalog, Projection, Provider, project};
 use serde::{Serialize, Serializer};
 use strum::IntoStaticStr;
@@ -45,6 +45,9 @@ pub struct ServerStatus {
     pub state: ServerState,
     /// The era of its connection, if it has one.
     pub era: Option<Era>,
+    /// Whether one instance is shared, or each dialog has its own, if it accepts calls; never [`Sharing::Auto`].
+    #[serde(skip)]
+    pub sharing: Option<Sharing>,
     /// The current error. A [`ServerState::Ready`] server has one if a changed configuration could not be started, and
     /// it runs with the previous one.
     pub error: Option<HostError>,
@@ -53,7 +56,7 @@ pub struct ServerStatus {
 impl ServerStatus {
     /// Creates the status of a server without a connection and without an error.
     pub fn new(id: impl Into<String>, state: ServerState) -> ServerStatus {
-        ServerStatus { id: id.into(), state, era: None, error: None }
+        ServerStatus { id: id.into(), state, era: None, sharing: None, error: None }
     }
 }
 
@@ -106,13 +109,8 @@ mod tests {
             generation: 3,
             catalog: Arc::new(Catalog::empty()),
             servers: vec![
-                ServerStatus { id: "a".into(), state: ServerState::Failed, era: None, error: Some(failure) },
-                ServerStatus {
-                    id: "b".into(),
-                    state: ServerState::Ready,
-                    era: Some(Era::Modern),
-                    error: None,
-                },
+                ServerStatus { error: Some(failure), ..ServerStatus::new("a", ServerState::Failed) },
+                ServerStatus { era: Some(Era::Modern), ..ServerStatus::new("b", ServerState::Ready) },
             ],
             problems: vec![ActiveProblem {
                 problem: Problem::server_error(&id, Severity::Error, "m"),

@@ -2,19 +2,9 @@
 
 use std::collections::HashMap;
 
-use mcp_host_model::{ServerId, Sharing};
+use mcp_host_model::ServerId;
 use mcp_host_transport::ServerInfo;
 use parking_lot::RwLock;
-
-/// Information about a server besides its lists.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct ServerDetails {
-    /// Whether one instance is shared, or each dialog has its own; never [`Sharing::Auto`].
-    pub sharing: Sharing,
-    /// The server's report from its last connection; `None` before the first.
-    pub info: Option<ServerInfo>,
-}
 
 /// The last report of each server.
 #[derive(Default)]

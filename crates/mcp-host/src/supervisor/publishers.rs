@@ -73,10 +73,8 @@ impl Senders {
     /// Publishes that the host has failed, and these servers with it.
     fn publish_host_failure(&self, servers: Vec<FailedServer>, since: SystemTime) {
         let servers = servers.into_iter().map(|FailedServer { id, error: failure }| ServerStatus {
-            id,
-            state: ServerState::Failed,
-            era: None,
             error: Some(failure),
+            ..ServerStatus::new(id, ServerState::Failed)
         });
         let problem = Problem::workspace_config_error(HOST_FAILED);
         let snapshot = Arc::new(HostSnapshot {

@@ -193,9 +193,9 @@ async fn requests_can_be_sent_from_any_task() {
         }
     });
     assert!(tokio::spawn(asks).await.unwrap());
-    let about = host.server_details(&ServerId::parse("a").unwrap()).unwrap();
-    assert_eq!((about.sharing, about.info.unwrap().name.is_empty()), (Sharing::Shared, false));
-    assert!(host.server_details(&ServerId::parse("x").unwrap()).is_none());
+    let info = host.server_info(&ServerId::parse("a").unwrap()).unwrap();
+    assert_eq!((host.snapshot().servers[0].sharing, info.name.is_empty()), (Some(Sharing::Shared), false));
+    assert!(host.server_info(&ServerId::parse("x").unwrap()).is_none());
     host.shutdown().await;
 }
 

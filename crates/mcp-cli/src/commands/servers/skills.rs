@@ -36,7 +36,7 @@ async fn list_skills(context: &Context, host: &Host) -> Report {
     let mut errors: Vec<(String, String)> = Vec::new();
     for status in &host.snapshot().servers {
         let Ok(server) = ServerId::parse(&status.id) else { continue };
-        let info = host.server_details(&server).and_then(|details| details.info);
+        let info = host.server_info(&server);
         match (&status.error, info) {
             (Some(error), _) => errors.push((status.id.clone(), error.to_string())),
             (None, Some(info)) if info.capabilities.skills => {

@@ -1,5 +1,6 @@
 //! Authorizes a request: identifies the client and the part of the catalog that it sees.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -7,7 +8,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use mcp_host_model::{Method, RawJson, RpcError, ServerId};
 use mcp_host_registry::{Selection, ViewFilter};
-use mcp_host_runtime::ServerState;
+use mcp_host_runtime::{HostSnapshot, ServerState};
 
 use crate::access::oauth::{AccessGrant, TokenRefusal, TokenVerifier};
 use crate::access::principal::Principal;
@@ -24,6 +25,7 @@ use crate::http::request::headers;
 use crate::limits::byte_budget::Account;
 use crate::lists::definitions::CatalogList;
 use crate::lists::listing::Audience;
+use crate::lists::resolution::Resolution;
 use crate::protocol::frame::ClientRequest;
 use crate::session::client_dialog::ClientDialog;
 use crate::session::client_session::ClientSession;
@@ -95,22 +97,43 @@ impl<'a> AuthorizedClient<'a> {
         Ok(scope)
     }
 
-    /// Refuses a request for a tool, prompt or resource that the access token does not show, but that another OAuth
-    /// scope shows. The response names that scope.
-    pub(crate) fn require_scope(&self, app: &AppState, request: &ClientRequest) -> Result<(), Response> {
-        let (Some(verifier), Some(grant)) = (&app.verifier, &self.grant) else { return Ok(()) };
-        if self.scope.granted.is_empty() {
-            return Ok(());
-        }
-        let (kind, parameter) = match request.method.as_known() {
-            Some(Method::CallTool) => (CatalogList::Tools, "name"),
-            Some(Method::GetPrompt) => (CatalogList::Prompts, "name"),
-            Some(Method::ReadResource | Method::Subscribe) => (CatalogList::Resources, "uri"),
-            _ => return Ok(()),
+    /// Resolves what a request refers to, once the servers have started. Refuses a request for a tool, prompt or
+    /// resource that the access token does not show, but that another OAuth scope shows. The response names that scope.
+    pub(crate) async fn resolve(
+        &self,
+        app: &AppState,
+        audience: Audience,
+        request: &ClientRequest,
+    ) -> Result<Resolution, Response> {
+        app.gateway.wait_for_startup().await;
+        let resolution = app.gateway.resolve(&self.scope, audience, request);
+        self.require_scope(app, request, &resolution.snapshot)?;
+        Ok(resolution)
+    }
+
+    /// The item that a request refers to, if the access token shows only a part of the catalog.
+    pub(crate) fn limited_item<'r>(&self, request: &'r ClientRequest) -> Option<(CatalogList, Cow<'r, str>)> {
+        self.grant.as_ref().filter(|_| !self.scope.granted.is_empty())?;
+        let (kind, parameter) = match request.method.as_known()? {
+            Method::CallTool => (CatalogList::Tools, "name"),
+            Method::GetPrompt => (CatalogList::Prompts, "name"),
+            Method::ReadResource | Method::Subscribe => (CatalogList::Resources, "uri"),
+            _ => return None,
         };
-        let Some(key) = request.params.text(parameter) else { return Ok(()) };
+        Some((kind, request.params.text(parameter)?))
+    }
+
+    /// Refuses a request for an item that only another OAuth scope shows in this snapshot.
+    fn require_scope(
+        &self,
+        app: &AppState,
+        request: &ClientRequest,
+        snapshot: &HostSnapshot,
+    ) -> Result<(), Response> {
+        let (Some(verifier), Some(grant)) = (&app.verifier, &self.grant) else { return Ok(()) };
+        let Some((kind, key)) = self.limited_item(request) else { return Ok(()) };
         let is_shown = |scope: &Arc<Scope>| {
-            let listing = app.gateway.listing(scope, Audience::ModelsAndApps);
+            let listing = app.gateway.listing_of(snapshot, scope, Audience::ModelsAndApps);
             listing.find(kind, &key).is_some()
                 || (kind == CatalogList::Resources && listing.matching_template(&key, None).is_some())
         };

@@ -25,6 +25,7 @@ use crate::http::request::headers::{self, AcceptedFormat};
 use crate::http::request::request_body::{self, BodyError};
 use crate::limits::bounds::Bounds;
 use crate::limits::byte_budget::{Account, BudgetExceeded};
+use crate::lists::resolution::Resolution;
 use crate::methods::context::RequestContext;
 use crate::methods::initialize;
 use crate::metrics::counters::CountedRequest;
@@ -134,7 +135,10 @@ async fn handle_in_session(
         }
     };
     let counted = app.gateway.counters.start_request(&request.method);
-    client.require_scope(app, &request)?;
+    let resolution = match client.limited_item(&request) {
+        Some(_) => Some(client.resolve(app, session.features.audience, &request).await?),
+        None => None,
+    };
     let accepts = headers::accepted_format(&head.headers);
     let (mut sender, messages) = message_channel(app.bounds());
     if accepts == AcceptedFormat::Json {
@@ -142,7 +146,7 @@ async fn handle_in_session(
         sender = closed_sender(app);
     }
     let id = request.id.clone();
-    let work = prepare_work(app, &session, client, (sender, request), counted)
+    let work = prepare_work(app, &session, client, SessionRequest { request, resolution, sender }, counted)
         .map_err(|error| refusal(StatusCode::OK, Some(&id), &error))?;
     Ok(PendingResponse::new(work, messages, OnDisconnect::Finish).respond(accepts).await)
 }
@@ -157,12 +161,21 @@ fn unreadable_message(FrameError { id, error }: FrameError) -> Response {
     refusal(StatusCode::BAD_REQUEST, id.as_ref(), &error)
 }
 
+/// A request in a session.
+struct SessionRequest {
+    request: ClientRequest,
+    /// What it refers to, if that is known.
+    resolution: Option<Resolution>,
+    /// The queue for messages that precede its result.
+    sender: MessageSender,
+}
+
 /// Acquires the permits of a request in a session, and returns its work, which is not started yet.
 fn prepare_work(
     app: &AppState,
     session: &Arc<ClientSession>,
     client: &AuthorizedClient<'_>,
-    (sender, request): (MessageSender, ClientRequest),
+    SessionRequest { request, resolution, sender }: SessionRequest,
     mut counted: CountedRequest,
 ) -> Result<Work, RpcError> {
     if request.method == Method::Initialize {
@@ -191,10 +204,11 @@ fn prepare_work(
         if let Some(scope) = granted_scope {
             request_client.scope = scope;
         }
+        let context = RequestContext::new(&gateway, &request_client, &request).with_resolution(resolution);
         let result = tokio::select! {
             biased;
             () = guard.cancelled() => None,
-            result = gateway.handle(RequestContext::new(&gateway, &request_client, &request)) => Some(result),
+            result = gateway.handle(context) => Some(result),
         };
         session.touch(Instant::now());
         drop((guard, permit, client_permit));
@@ -235,7 +249,8 @@ async fn handle_batch(
             Ok(ClientMessage::Request(request)) => {
                 let counted = app.gateway.counters.start_request(&request.method);
                 let id = request.id.clone();
-                let prepared = prepare_work(app, session, client, (closed_sender(app), request), counted);
+                let request = SessionRequest { request, resolution: None, sender: closed_sender(app) };
+                let prepared = prepare_work(app, session, client, request, counted);
                 work.push(prepared.unwrap_or_else(|error| error_reply(Some(&id), &error)));
             }
             Ok(other) => handle_other_message(app, session, other),
@@ -275,7 +290,6 @@ async fn handle_without_session(
                 || (version.is_some() && !is_legacy && request.method != Method::Initialize) =>
         {
             let counted = app.gateway.counters.start_request(&request.method);
-            client.require_scope(app, &request)?;
             stateless::respond(app, connection, head, client, (request, counted)).await
         }
         ClientMessage::Request(request) if request.method == Method::Initialize => {

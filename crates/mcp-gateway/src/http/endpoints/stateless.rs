@@ -17,10 +17,10 @@ use crate::http::reply::errors::{ResponseResult, busy_error, refusal, too_many_s
 use crate::http::reply::pending_response::{OnDisconnect, PendingResponse, Reply};
 use crate::http::request::header_names::{MCP_HOST_DIALOG, only_value};
 use crate::http::request::headers;
-use crate::limits::rate_limits::retry_after_seconds;
 use crate::lists::resolution::Resolution;
 use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::ClientRequest;
+use crate::protocol::result_body::HandlerError;
 use crate::session::dialog_table::{ConnectionId, DialogKey, DialogName, MAX_NAME_BYTES};
 use crate::session::outbound_queue::message_channel;
 use crate::session::request_client::RequestClient;
@@ -37,21 +37,20 @@ pub(crate) async fn respond(
     let refused = |error: RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error);
     let busy_response = || refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy_error());
     let (version, capabilities) = check_meta(head, &request).map_err(refused)?;
-    let AuthorizedClient { principal, account, is_over_share, source, token, scope, grant, .. } = client;
-    if is_over_share {
+    if client.is_over_share {
         let error = app.gateway.budget.exceeded_error();
         return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &error));
     }
-    let client_permit = app.acquire_stateless_permit(&principal).ok_or_else(busy_response)?;
+    let client_permit = app.acquire_stateless_permit(&client.principal).ok_or_else(busy_response)?;
     let permit = app.acquire_request_permit(Some(&client_permit)).ok_or_else(busy_response)?;
     let features = app.gateway.features_cache.get(&capabilities);
     let is_listening = request.method == Method::Listen;
     let resolution = if is_listening || request.method.as_known().is_some_and(Method::is_forwarded) {
-        app.gateway.wait_for_startup().await;
-        Some(app.gateway.resolve(&scope, features.audience, &request))
+        Some(client.resolve(app, features.audience, &request).await?)
     } else {
         None
     };
+    let AuthorizedClient { principal, account, source, token, scope, grant, .. } = client;
     if let Some(resolution) = &resolution {
         let arguments = request.params.get("arguments");
         headers::check_argument_headers(&head.headers, resolution.header_arguments(), arguments)
@@ -108,8 +107,10 @@ pub(crate) async fn respond(
         let result = gateway.handle_stateless(client, request, resolution).await;
         drop((client_permit, permit));
         counted.end(&result);
-        let status = result.as_ref().map_or_else(error_status, |_| StatusCode::OK);
-        let retry_after = result.as_ref().err().and_then(retry_after_seconds);
+        let (status, retry_after) = match &result {
+            Ok(_) => (StatusCode::OK, None),
+            Err(HandlerError { error, retry_after }) => (error_status(error), *retry_after),
+        };
         let body = gateway.track_response(&account, &id, &result);
         Some(Reply { status, body, retry_after })
     });

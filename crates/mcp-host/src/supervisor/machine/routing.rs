@@ -151,8 +151,13 @@ impl<I: Clone> Machine<I> {
             Phase::Closed => ServerState::Stopped,
             Phase::Open => slot.state(),
         };
-        let era = slot.running.as_ref().map(|it| it.era);
-        ServerStatus { id: slot.name.clone(), state, era, error: slot.failure().cloned() }
+        let running = slot.running.as_ref();
+        let sharing = running.map(|it| match it.instance {
+            Some(_) => Sharing::Shared,
+            None => Sharing::PerOwner,
+        });
+        let (id, era, error) = (slot.name.clone(), running.map(|it| it.era), slot.failure().cloned());
+        ServerStatus { id, state, era, sharing, error }
     }
 
     /// Updates and returns all current problems. A problem that existed before keeps its time (DM-124).
