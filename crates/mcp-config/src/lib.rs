@@ -13,7 +13,7 @@
 //! assert!(reading.servers.is_empty());
 //! let mistakes: Vec<_> = reading.diagnostics.iter().map(|it| (it.line, it.to_string())).collect();
 //! let missing = "MCPConfigError: Invalid mcp.yaml: servers.files.command must be a non-empty string";
-//! assert_eq!(mistakes[0], (3, missing.into()));
+//! assert_eq!(mistakes[0], (5, missing.into()));
 //! assert_eq!(mistakes[1], (5, "ValidationError: unknown key 'comand'".into()));
 //! assert_eq!(reading.diagnostics[1].help.as_deref(), Some("did you mean `command`?"));
 //! println!("{}", render("mcp.yaml", text, &reading.diagnostics, Colour::Never));
@@ -103,7 +103,7 @@ pub use crate::{
     edit::{Switch, add_server, remove_server, set_enabled},
     read::{DetectedReading, read, read_detecting},
     render::{CheckOutcome, CheckedFile, Colour, SarifTool},
-    render::{render, render_diff, render_github, render_sarif},
+    render::{render, render_diff, render_github, render_sarif, secret_fields},
     resolve::context::{ResolveContext, ResolveError},
     resolve::dotenv::{parse_editor_env_file, parse_env_file},
     resolve::{ResolveErrors, ResolvedServer, resolve},

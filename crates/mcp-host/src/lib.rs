@@ -168,6 +168,7 @@ pub use state::state_folder::state_path;
 pub use state::token_store::FileTokenStore;
 pub use supervisor::clock_jump::WallClock;
 pub use supervisor::connector::Dialer;
+pub use supervisor::connector::connect_help;
 pub use supervisor::dialog::{LeaseSnapshot, Reminder, ReminderText};
 pub use supervisor::lease_policy::{LeasePolicy, RequestingServers};
 pub use supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};

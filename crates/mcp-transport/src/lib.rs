@@ -88,6 +88,7 @@ pub use dial::sse_servers::SseServerCache;
 pub use dial::testing;
 pub use error::disconnect::{Disconnect, DisconnectReason, StartError};
 pub use error::evidence::{CloseStatus, Evidence, ProcessExit};
+pub use error::help::{StartFacts, missing_command_help};
 pub use error::net_failure::{NetFailure, TlsFailure};
 pub use error::request_error::{AccessRefusal, ErrorResponse, RedirectProblem, RequestError, ResponseSign};
 pub use error::unmatched_output::UnmatchedOutput;

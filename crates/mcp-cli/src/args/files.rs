@@ -13,10 +13,12 @@ const FIX_LEVELS: Choices<Applicability> = &[
     ("all", "Also suggestions, which may be wrong or change behaviour", Applicability::Suggested),
 ];
 
-const URL_TRANSPORTS: Choices<UrlTransportKind> = &[
-    ("http", "Streamable HTTP", UrlTransportKind::Http),
-    ("sse", "HTTP with server-sent events", UrlTransportKind::Sse),
-    ("websocket", "WebSocket", UrlTransportKind::WebSocket),
+const TRANSPORTS: Choices<TransportName> = &[
+    ("http", "Streamable HTTP", TransportName::Url(UrlTransportKind::Http)),
+    ("sse", "HTTP with server-sent events", TransportName::Url(UrlTransportKind::Sse)),
+    ("websocket", "WebSocket", TransportName::Url(UrlTransportKind::WebSocket)),
+    ("stdio", "A program", TransportName::Stdio),
+    ("streamable-http", "", TransportName::Url(UrlTransportKind::Http)),
 ];
 
 /// Arguments of `check`.
@@ -81,14 +83,24 @@ pub(crate) struct SetArgs {
 
 /// Arguments of `add`.
 #[derive(Debug, Args)]
-#[command(group(clap::ArgGroup::new("source").required(true).args(
-    ["command", "url", "npm", "pypi", "image", "server_json"]
-)))]
+#[command(
+    group(clap::ArgGroup::new("source").args(["command", "url", "npm", "pypi", "image", "server_json"])),
+    override_usage = "mcp-host add [OPTIONS] [FILE] [SERVER] -- <COMMAND> [ARGS]...\n       \
+                      mcp-host add [OPTIONS] [FILE] [SERVER] <URL|JSON>\n       \
+                      mcp-host add [OPTIONS] [FILE] [SERVER] <--npm|--pypi|--image|--server-json ...>"
+)]
 pub(crate) struct AddArgs {
-    /// Configuration file or folder; a missing file is created
-    pub(crate) file: PathBuf,
+    /// Configuration file or folder; a missing file is created [default: the nearest configuration, else .mcp.json]
+    #[arg(value_hint = clap::ValueHint::AnyPath)]
+    pub(crate) file: Option<String>,
     /// Name of the new server [default: derived from the package or URL]
     pub(crate) server: Option<String>,
+    /// URL to connect to, or the server's entry of an mcp.json: '{"command": "npx", "args": ["PACKAGE"]}'
+    #[arg(value_name = "URL|JSON")]
+    pub(crate) words: Vec<String>,
+    /// Program to start, with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) program: Vec<String>,
     /// Program to start
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) command: Option<String>,
@@ -108,18 +120,21 @@ pub(crate) struct AddArgs {
     #[arg(long, value_name = "ARG", num_args = 1.., allow_hyphen_values = true,
         conflicts_with_all = ["url", "server_json"])]
     pub(crate) args: Vec<String>,
-    /// Environment variable of the server; `${NAME}` in the value is replaced when the server starts
-    #[arg(long, value_name = "NAME=VALUE", conflicts_with_all = ["url", "server_json"])]
+    /// Environment variable of the program; `${NAME}` in the value is replaced when the server starts
+    #[arg(short, long, value_name = "NAME=VALUE", conflicts_with_all = ["url", "server_json"])]
     pub(crate) env: Vec<String>,
     /// URL to connect to
     #[arg(long)]
     pub(crate) url: Option<String>,
-    /// Transport of the URL [default: by its scheme]
-    #[arg(long, value_parser = choice_parser(URL_TRANSPORTS), requires = "url")]
-    pub(crate) transport: Option<UrlTransportKind>,
+    /// Transport [default: by the scheme of the URL]
+    #[arg(short, long, value_parser = choice_parser(TRANSPORTS))]
+    pub(crate) transport: Option<TransportName>,
     /// Header of every request; `${NAME}` in the value is replaced when the server starts
-    #[arg(long, value_name = "NAME=VALUE", requires = "url")]
+    #[arg(short = 'H', long, value_name = "NAME: VALUE")]
     pub(crate) header: Vec<String>,
+    /// Environment variable that holds the bearer token of every request
+    #[arg(long, value_name = "NAME")]
+    pub(crate) bearer_token_env_var: Option<String>,
     /// Description of the server
     #[arg(long)]
     pub(crate) description: Option<String>,
@@ -128,10 +143,19 @@ pub(crate) struct AddArgs {
     pub(crate) dry_run: bool,
 }
 
+/// The transport of a new server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TransportName {
+    /// A program.
+    Stdio,
+    /// A URL.
+    Url(UrlTransportKind),
+}
+
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// Configuration to add the servers to; without it, they are only listed
+    /// Configuration to add the servers to, which is created if it is missing; without it, they are only listed
     #[arg(long, value_name = "FILE")]
     pub(crate) into: Option<PathBuf>,
     /// File to import from [default: the known files of other programs]; may be given several times

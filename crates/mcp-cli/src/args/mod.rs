@@ -12,12 +12,12 @@ mod serving;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use files::{AddArgs, CheckArgs, ConvertArgs, EditArgs, ImportArgs, SetArgs};
+pub(crate) use files::{AddArgs, CheckArgs, ConvertArgs, EditArgs, ImportArgs, SetArgs, TransportName};
 pub(crate) use global::{DialectOptions, Format, FormatName, GlobalArgs, LockPolicyName};
 pub(crate) use schema::{SchemaArgs, UnprovenPolicy};
 pub(crate) use servers::{
-    CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, ResourcesArgs, ServerArgs, ShellArgs,
-    SkillsArgs, TasksArgs, ToolsArgs, WatchArgs,
+    CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, PromptArgs, ResourcesArgs, ServerArgs,
+    ShellArgs, SkillsArgs, TasksArgs, ToolsArgs, WatchArgs,
 };
 pub(crate) use serving::{AcpCheckArgs, DemoServerArgs, RecordArgs, ReplayArgs, ServeArgs};
 
@@ -102,6 +102,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Call one tool and print its result
     Call(CallArgs),
+    /// Get one prompt with its arguments and print its messages
+    Prompt(PromptArgs),
     /// Show a task that `call --detach` has started, wait for its result, or cancel it
     Tasks(TasksArgs),
     /// Run the servers, reload the configuration when it changes, and show every change until Ctrl-C

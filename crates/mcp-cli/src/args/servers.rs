@@ -163,10 +163,12 @@ pub(crate) struct LoginTarget {
 
 /// Arguments of `call`.
 #[derive(Debug, Args)]
+#[command(override_usage = "mcp-host call [OPTIONS] [FILE] <TOOL> [ARGS]...")]
 pub(crate) struct CallArgs {
-    /// Configuration file or folder
+    /// Configuration file or folder [default: the nearest configuration]
     pub(crate) file: PathBuf,
     /// Tool to call: the name that `tools` shows, or the server's own name if only one server has it
+    #[arg(default_value = "", hide_default_value = true)]
     pub(crate) tool: String,
     /// Arguments: a JSON object, @FILE, `-` for standard input, or name=value pairs. The tool's schema determines the
     /// type of each value; name:=JSON passes JSON as it is
@@ -183,9 +185,84 @@ pub(crate) struct CallArgs {
     /// Save images, audio and other binary content of the result in this folder; existing files are not overwritten
     #[arg(long, value_name = "FOLDER")]
     pub(crate) save: Option<PathBuf>,
+    /// Print at most this many bytes of a result, such as 64K or 2M [default on a terminal: 256K; with --format json,
+    /// --save or a pipe: everything]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) max_result: Option<usize>,
     /// Print the task that the server makes of the call, instead of waiting for its result; for servers with a URL
     #[arg(long, conflicts_with = "save")]
     pub(crate) detach: bool,
+}
+
+impl CallArgs {
+    /// Takes FILE as the tool if it is no configuration. The error is a message for the user.
+    pub(crate) fn resolve_file(mut self, is_config: IsConfig) -> Result<CallArgs, String> {
+        shift_words(&mut self.file, &mut self.tool, &mut self.arguments, is_config);
+        if self.tool.is_empty() {
+            Err("which tool? `mcp-host tools` lists them".to_owned())
+        } else {
+            Ok(self)
+        }
+    }
+}
+
+/// Arguments of `prompt`.
+#[derive(Debug, Args)]
+#[command(override_usage = "mcp-host prompt [OPTIONS] [FILE] <PROMPT> [ARGS]...")]
+pub(crate) struct PromptArgs {
+    /// Configuration file or folder [default: the nearest configuration]
+    pub(crate) file: PathBuf,
+    /// Prompt to get: the name that `prompts` shows, or the server's own name if only one server has it
+    #[arg(default_value = "", hide_default_value = true)]
+    pub(crate) prompt: String,
+    /// Arguments: a JSON object of strings, @FILE, `-` for standard input, or name=value pairs
+    #[arg(value_name = "ARGS")]
+    pub(crate) arguments: Vec<String>,
+    /// Start only this server
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) server: Option<String>,
+}
+
+impl PromptArgs {
+    /// Takes FILE as the prompt if it is no configuration. The error is a message for the user.
+    pub(crate) fn resolve_file(mut self, is_config: IsConfig) -> Result<PromptArgs, String> {
+        shift_words(&mut self.file, &mut self.prompt, &mut self.arguments, is_config);
+        if self.prompt.is_empty() {
+            Err("which prompt? `mcp-host prompts` lists them".to_owned())
+        } else {
+            Ok(self)
+        }
+    }
+}
+
+/// Returns whether a word names a configuration.
+type IsConfig = fn(&str) -> bool;
+
+/// Moves each word to the next place if the first one is no configuration. The nearest one is used then.
+fn shift_words(file: &mut PathBuf, name: &mut String, arguments: &mut Vec<String>, is_config: IsConfig) {
+    if file.to_str().is_none_or(is_config) {
+        return;
+    }
+    let first = std::mem::take(file).to_string_lossy().into_owned();
+    let second = std::mem::replace(name, first);
+    if !second.is_empty() {
+        arguments.insert(0, second);
+    }
+}
+
+/// Parses a number of bytes, such as `4096`, `64K` or `2M`.
+fn parse_size(text: &str) -> Result<usize, String> {
+    let (digits, unit) = text.split_at(text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len()));
+    let factor: Option<usize> = match unit {
+        "" | "B" => Some(1),
+        "K" | "k" | "KiB" => Some(1 << 10),
+        "M" | "m" | "MiB" => Some(1 << 20),
+        "G" | "g" | "GiB" => Some(1 << 30),
+        _ => None,
+    };
+    let size =
+        digits.parse::<usize>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
+    size.filter(|it| *it > 0).ok_or_else(|| "write a number of bytes, such as 4096, 64K or 2M".to_owned())
 }
 
 /// Arguments of `tasks`.
@@ -224,4 +301,36 @@ pub(crate) struct ShellArgs {
     /// Record the session to this file, without secrets, for `replay`
     #[arg(long, value_name = "OUT")]
     pub(crate) record: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        let check = |text: &str, want: Option<usize>| assert_eq!(parse_size(text).ok(), want, "{text}");
+        check("4096", Some(4096));
+        check("64K", Some(65_536));
+        check("2MiB", Some(2 << 20));
+        check("0", None);
+        check("M", None);
+        check("-1", None);
+        check("99999999999G", None);
+    }
+
+    /// RPT-213
+    #[test]
+    fn words_are_shifted_if_the_first_names_no_configuration() {
+        let check = |words: [&str; 3], want: [&str; 3]| {
+            let (mut file, mut name, mut arguments) = (words[0].into(), words[1].to_owned(), Vec::new());
+            arguments.extend((!words[2].is_empty()).then(|| words[2].to_owned()));
+            shift_words(&mut file, &mut name, &mut arguments, |word| word.contains('.'));
+            assert_eq!([&*file.to_string_lossy(), &*name, &*arguments.join(" ")], want);
+        };
+        check([".", "echo", "text=a"], [".", "echo", "text=a"]);
+        check(["echo", "text=a", "n=1"], ["", "echo", "text=a n=1"]);
+        check(["echo", "", ""], ["", "echo", ""]);
+        check(["a.json", "", ""], ["a.json", "", ""]);
+    }
 }

@@ -15,7 +15,7 @@ use mcp_host_config::Switch;
 use crate::args::{
     Arguments, Command, Format, FormatName, GlobalArgs, ResourcesArgs, SchemaArgs, ServerArgs, ToolsArgs,
 };
-use crate::commands::calls::{call, record, shell, tasks};
+use crate::commands::calls::{call, prompt, record, shell, tasks};
 use crate::commands::files::{acp_check, check, convert, edit, import, schema};
 use crate::commands::servers::list::ListTarget;
 use crate::commands::servers::list::name_filter::NameFilter;
@@ -24,6 +24,7 @@ use crate::commands::servers::read::SaveTarget;
 use crate::commands::servers::{doctor, explain, list, lock, login, read, skills, watch};
 use crate::commands::serving::{demo_server, replay, serve};
 use crate::config::context::Context;
+use crate::config::locate::names_config;
 use crate::output::console::{Console, Report};
 use crate::output::failure::Failure;
 use crate::runtime::Runtime;
@@ -84,7 +85,14 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         }
         Command::Skills(args) => run_on_runtime(async |signals| skills::run(&context, &args, signals).await),
         Command::Explain(args) => run_on_runtime(async |signals| explain::run(&context, args, signals).await),
-        Command::Call(args) => run_on_runtime(async |signals| call::run(&context, &args, signals).await),
+        Command::Call(args) => {
+            let args = args.resolve_file(names_config).map_err(Failure::usage)?;
+            run_on_runtime(async |signals| call::run(&context, &args, signals).await)
+        }
+        Command::Prompt(args) => {
+            let args = args.resolve_file(names_config).map_err(Failure::usage)?;
+            run_on_runtime(async |signals| prompt::run(&context, &args, signals).await)
+        }
         Command::Tasks(args) => run_on_runtime(async |signals| tasks::run(&context, &args, signals).await),
         Command::Watch(args) => run_on_runtime(async |signals| watch::run(&context, args, signals).await),
         Command::Serve(args) => run_on_runtime(async |signals| serve::run(&context, args, signals).await),

@@ -84,6 +84,13 @@ impl Context {
         self.print(failure.report(&self.console)).await
     }
 
+    /// The limit on the results of calls, in bytes; `None`: that of each server, which keeps a terminal readable. A
+    /// program that reads the output receives everything.
+    pub(crate) fn result_bytes(&self, requested: Option<usize>) -> Option<usize> {
+        let is_for_terminal = self.format == Format::Text && self.console.out_is_terminal;
+        requested.or((!is_for_terminal).then_some(usize::MAX))
+    }
+
     /// The request to read a file with the options of the command line.
     pub(crate) fn load_request(&self, path: PathBuf) -> LoadRequest {
         let DialectOptions { dialect, profile } = self.dialect;

@@ -1,5 +1,6 @@
 //! A configuration file that was read: its servers and its diagnostics.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use mcp_host_config::{Colour, Diagnostic, Document, Profile, ServerEntry, render};
@@ -12,6 +13,24 @@ use crate::config::locate::{ConfigPath, locate_config};
 use crate::output::console::{Report, Verbosity};
 use crate::output::error_chain;
 use crate::runtime::run_blocking;
+
+/// The servers that a command uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UsedServers<'a> {
+    /// All of the file.
+    All,
+    /// The one with this name.
+    Named(&'a str),
+    /// Those that can have this tool.
+    OwnersOf(&'a str),
+}
+
+impl<'a> UsedServers<'a> {
+    /// The server with this name; without one, all.
+    pub(crate) fn named(server: Option<&'a str>) -> UsedServers<'a> {
+        server.map_or(UsedServers::All, UsedServers::Named)
+    }
+}
 
 /// A configuration file that was read, with or without errors in it.
 #[derive(Debug)]
@@ -45,16 +64,34 @@ impl Context {
 
     /// Reads the configuration that `path` selects, or the nearest one, and prints its diagnostics.
     pub(crate) async fn open_and_report(&self, path: Option<&Path>) -> Result<ConfigFile, ConfigFileError> {
+        self.open_and_report_about(path, UsedServers::All).await
+    }
+
+    /// Like [`Context::open_and_report`], without what concerns only servers that are not used.
+    pub(crate) async fn open_and_report_about(
+        &self,
+        path: Option<&Path>,
+        used: UsedServers<'_>,
+    ) -> Result<ConfigFile, ConfigFileError> {
         let file = self.open(path.unwrap_or(Path::new(""))).await?;
-        let diagnostics = file.diagnostics_text(self.console.err_colour);
-        self.print(Report::err(file.detection_notes() + &file.disabled_note() + &diagnostics)).await;
+        let colour = self.console.err_colour;
+        let text = match file.used_names(used) {
+            None => file.disabled_note() + &file.diagnostics_text(colour),
+            Some(names) => {
+                let is_about_used = |it: &&Diagnostic| it.server.as_ref().is_none_or(|it| names.contains(it));
+                let diagnostics: Vec<_> =
+                    file.loaded.diagnostics.iter().filter(is_about_used).cloned().collect();
+                file.render(&diagnostics, colour)
+            }
+        };
+        self.print(Report::err(file.detection_notes() + &text)).await;
         Ok(file)
     }
 }
 
 fn load_error_help(error: &LoadError) -> Option<String> {
     match error {
-        LoadError::UnknownDialect { .. } => Some(
+        LoadError::UnknownDialect { .. } | LoadError::Empty { .. } => Some(
             "add `--dialect holodeck`, `--dialect dominds`, `--dialect mcp-json` or `--dialect acp`"
                 .to_owned(),
         ),
@@ -77,6 +114,24 @@ pub(crate) fn profile_note(context: &Context, path: &str, profile: Profile) -> O
 }
 
 impl ConfigFile {
+    /// The names of the used servers; `None` if they are all, or if an error concerns all.
+    fn used_names(&self, used: UsedServers<'_>) -> Option<BTreeSet<String>> {
+        let LoadedConfig { refused, desired, reading, .. } = &self.loaded;
+        match used {
+            _ if *refused => None,
+            UsedServers::All => None,
+            UsedServers::Named(name) => {
+                let exists = reading.entries.iter().any(|it| it.name == name);
+                exists.then(|| BTreeSet::from([name.to_owned()]))
+            }
+            UsedServers::OwnersOf(tool) => {
+                let owners = desired.possible_owners(tool).servers;
+                let is_part = owners.len() < desired.servers.len();
+                is_part.then(|| owners.iter().map(|it| it.spec.id.to_string()).collect())
+            }
+        }
+    }
+
     /// Whether the server of this entry may be started.
     pub(crate) fn accepts(&self, entry: &ServerEntry) -> bool {
         let LoadedConfig { refused, desired, .. } = &self.loaded;

@@ -29,6 +29,9 @@ pub(crate) const CONFIG_PATHS: [&str; 8] = [
     "mcp.json",
 ];
 
+/// The extensions of configuration files.
+const EXTENSIONS: [&str; 6] = ["json", "jsonc", "json5", "yaml", "yml", "toml"];
+
 /// The path of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigPath {
@@ -56,6 +59,18 @@ pub(crate) fn locate_config(path: &Path) -> Result<ConfigPath, String> {
     } else {
         Ok(ConfigPath { path: path.into(), is_discovered: false })
     }
+}
+
+/// Whether the first word of a command names a configuration file or a folder with one, and not a server or a tool.
+/// Reads the disk.
+pub(crate) fn names_config(word: &str) -> bool {
+    let path = Path::new(word);
+    let extension = path.extension().and_then(|it| it.to_str());
+    extension.is_some_and(|it| EXTENSIONS.contains(&it))
+        || word.contains('/')
+        || ["-", ".", "..", ""].contains(&word)
+        || path.is_file()
+        || (path.is_dir() && locate_config(path).is_ok())
 }
 
 /// Finds the preferred configuration file of a folder.
@@ -169,6 +184,17 @@ mod tests {
         let link = folder.join("mcp.json");
         symlink(&file, &link).unwrap();
         assert!(!is_trusted(&link, folder), "a symbolic link");
+    }
+
+    /// RPT-213
+    #[test]
+    fn first_word_names_a_configuration_or_not() {
+        for word in ["-", ".", "..", "a.json", "missing.toml", "./x", "a/b", "/"] {
+            assert!(names_config(word), "{word}");
+        }
+        for word in ["echo", "demo__echo", "calendar.get", "no-such-folder"] {
+            assert!(!names_config(word), "{word}");
+        }
     }
 
     #[test]

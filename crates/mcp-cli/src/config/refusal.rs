@@ -8,7 +8,7 @@ use mcp_host_registry::Problem;
 use mcp_host_runtime::{ActiveProblem, Approval, HostError, HostSnapshot, ServerState, ServerStatus};
 
 use crate::config::context::Context;
-use crate::config::file::ConfigFile;
+use crate::config::file::{ConfigFile, UsedServers};
 use crate::config::file_error::ConfigFileError;
 use crate::config::lock::load_approval;
 use crate::output::count;
@@ -86,12 +86,14 @@ impl StartRefusal {
     }
 }
 
-/// Reads a configuration and its lock file, and prints its diagnostics. Fails if no server may be started.
+/// Reads a configuration and its lock file, and prints its diagnostics about the used servers. Fails if no server may
+/// be started.
 pub(crate) async fn open_with_lock(
     context: &Context,
     path: Option<&Path>,
+    used: UsedServers<'_>,
 ) -> Result<(ConfigFile, Option<Approval>), StartRefusal> {
-    let file = context.open_and_report(path).await?;
+    let file = context.open_and_report_about(path, used).await?;
     StartRefusal::check(&file)?;
     let approval = load_approval(context, &file.path).await?;
     Ok((file, approval))

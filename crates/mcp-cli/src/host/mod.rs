@@ -25,6 +25,7 @@ use mcp_host_transport::{
 use tokio::time::timeout;
 
 use crate::config::context::Context;
+use crate::config::file::UsedServers;
 use crate::config::refusal::open_with_lock;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::output::console::Report;
@@ -45,7 +46,8 @@ pub(crate) async fn open_servers(
     server: Option<&str>,
     signals: &mut Signals,
 ) -> Result<(DesiredServers, Option<Approval>), Failure> {
-    let (file, approval) = run_until_signal(signals, open_with_lock(context, file)).await??;
+    let used = UsedServers::named(server);
+    let (file, approval) = run_until_signal(signals, open_with_lock(context, file, used)).await??;
     Ok((select_server(file.loaded.desired, server)?, approval))
 }
 

@@ -1,5 +1,6 @@
 //! Waits for servers to start and shows progress meanwhile.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -95,9 +96,15 @@ fn progress_text(published: &HostSnapshot, is_slow: bool) -> Option<String> {
     if names.is_empty() {
         return None;
     }
-    let reason =
-        if is_slow { " (the first start with npx, uvx or docker downloads the package)" } else { "" };
-    Some(waiting_text("starting", &names, published.servers.len()) + reason)
+    let starting = published.servers.iter().filter(|it| is_slow && it.state == ServerState::Starting);
+    let launchers: BTreeSet<&str> = starting.filter_map(|it| it.launcher.as_deref()).collect();
+    let reason = if launchers.is_empty() {
+        String::new()
+    } else {
+        let launchers: Vec<&str> = launchers.into_iter().collect();
+        format!(" (the first start with {} downloads the package)", launchers.join(" or "))
+    };
+    Some(waiting_text("starting", &names, published.servers.len()) + &reason)
 }
 
 #[cfg(test)]
@@ -112,8 +119,20 @@ mod tests {
     #[track_caller]
     fn check(states: &[(&str, ServerState)], want: Option<&str>) {
         assert_eq!(progress_text(&published(states), false).as_deref(), want);
-        let reason = " (the first start with npx, uvx or docker downloads the package)";
-        assert_eq!(progress_text(&published(states), true), want.map(|text| format!("{text}{reason}")));
+        assert_eq!(progress_text(&published(states), true).as_deref(), want);
+    }
+
+    /// RPT-115
+    #[test]
+    fn slow_start_is_explained_only_if_it_downloads_a_package() {
+        let mut snapshot = published(&[("a", ServerState::Starting), ("b", ServerState::Ready)]);
+        snapshot.servers[1].launcher = Some("uvx".to_owned());
+        let usual = "starting 1 of 2 servers: a";
+        assert_eq!(progress_text(&snapshot, true).as_deref(), Some(usual));
+        snapshot.servers[0].launcher = Some("npx".to_owned());
+        let want = format!("{usual} (the first start with npx downloads the package)");
+        assert_eq!(progress_text(&snapshot, true), Some(want));
+        assert_eq!(progress_text(&snapshot, false).as_deref(), Some(usual));
     }
 
     #[test]

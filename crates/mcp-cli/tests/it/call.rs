@@ -121,6 +121,73 @@ fn arguments_are_read_from_standard_input() {
     );
 }
 
+/// RPT-071
+#[test]
+fn large_result_is_whole_unless_a_limit_is_given() {
+    let workspace = Workspace::dominds(DEMO);
+    let input = json!({"text": "x".repeat(300_000)}).to_string();
+    let run = |more: &[&str]| workspace.run_with_input(&[&["call", ".", "echo", "-"], more].concat(), &input);
+    let whole = run(&[]);
+    assert_eq!((whole.out.len(), whole.err.as_str()), (300_001, "note: reading .minds/mcp.yaml\n"));
+    let document = run(&["--format", "json"]).json();
+    assert_eq!(document["content"][0]["text"].as_str().map(str::len), Some(300_000));
+    let cut = run(&["--max-result", "1K"]);
+    assert!(cut.out.contains("298976 more bytes of this text are left out"), "{cut:?}");
+    assert!(
+        cut.err.contains("warning: the result has 300000 bytes, of which a part is printed\n"),
+        "{cut:?}"
+    );
+    assert_eq!(run(&["--max-result", "1K", "--format", "json"]).json()["metadata"]["full_bytes"], 300_000);
+    assert_eq!(run(&["--max-result", "0"]).code, Some(2));
+}
+
+/// RPT-213
+#[test]
+fn nearest_configuration_is_used_without_a_file() {
+    let workspace = Workspace::dominds(DEMO);
+    let run = workspace.run(&["call", "add", "a=2", "b=3"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "5\n{\n  \"sum\": 5\n}\n"), "{run:?}");
+    let run = workspace.run(&["call", "."]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.err.contains("which tool? `mcp-host tools` lists them"), "{run:?}");
+}
+
+/// RPT-112
+#[test]
+fn prompt_is_fetched_without_the_shell() {
+    let workspace = Workspace::dominds(DEMO);
+    let run = workspace.run(&["prompt", "hello"]);
+    let hello = "user: Hello! Which tools do you have, and what are they good for?\n";
+    assert_eq!((run.code, run.out.as_str()), (Some(0), hello), "{run:?}");
+    let words = ["prompt", ".", "summarise", "text=abc", "words=7", "--server", "demo", "--format", "json"];
+    let text = workspace.run(&words).json()["messages"][0]["content"]["text"].to_string();
+    assert!(text.contains("at most 7 words") && text.contains("abc"), "{text}");
+    let run = workspace.run(&["prompt", ".", "summarise"]);
+    assert!(run.code == Some(1) && run.err.contains("text"), "{run:?}");
+    assert_eq!(workspace.run(&["prompt", ".", "nothing"]).code, Some(1));
+    assert_eq!(workspace.run(&["prompt", "."]).code, Some(2));
+}
+
+/// RPT-113
+#[test]
+fn diagnostics_of_unused_servers_are_not_printed() {
+    let workspace = Workspace::empty();
+    workspace.write(
+        "mcp.json",
+        r#"{"mcpServers": {
+            "demo": {"command": "mcp-host", "args": ["demo-server"]},
+            "other": {"command": "mcp-host", "comand": "x"},
+            "off": {"command": "x", "disabled": true}}}"#,
+    );
+    let errors = |words: &[&str]| workspace.run(words).err;
+    assert_eq!(errors(&["call", ".", "demo__echo", "text=a", "-q"]), "");
+    assert!(!errors(&["call", "mcp.json", "demo__echo", "text=a"]).contains("comand"));
+    assert!(!errors(&["tools", "mcp.json", "--server", "demo"]).contains("comand"));
+    assert!(!errors(&["prompts", "mcp.json", "--server", "demo"]).contains("comand"));
+    assert!(errors(&["tools", "mcp.json", "--server", "other"]).contains("comand"));
+    assert!(errors(&["tools", "mcp.json"]).contains("comand"));
+}
+
 #[test]
 fn server_exit_during_a_call_is_a_failure() {
     let run = Workspace::dominds(DEMO).run(&["call", ".", "exit", "{}", "--format", "json"]);

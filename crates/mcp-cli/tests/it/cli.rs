@@ -248,7 +248,7 @@ fn invalid_configuration_files_are_explained() {
         (&["tools", "wide.json"], 1, "it is UTF-16; save it as UTF-8"),
         (&["doctor", "huge.json"], 1, "it is larger than 8 MiB"),
         (&["check", "empty.yaml"], 1, "help: add `--dialect holodeck`"),
-        (&["check", "-"], 1, "no MCP configuration is recognised"),
+        (&["check", "-"], 1, "/dev/stdin is empty, and its name does not determine"),
         (
             &["check", "server.json"],
             1,

@@ -76,7 +76,7 @@ fn dm_091_every_save_is_reported() {
         ),
     );
     assert_eq!(watch.until("reloaded"), "reloaded .minds/mcp.yaml: renamed or filtered demo");
-    assert!(watch.until("error").starts_with("error .minds/mcp.yaml:9:"));
+    assert!(watch.until("error").starts_with("error .minds/mcp.yaml:11:"));
     assert!(watch.until("failed").starts_with("failed broken: "));
     assert!(watch.until("generation").contains(" +my_echo"));
     assert_eq!(children(watch.child.id()), first);

@@ -21,7 +21,14 @@ pub(crate) fn closest_variable<'a>(
     near.filter(|it| it.0 <= max_distance).min().map(|it| it.1)
 }
 
-/// Like [`closest`], with the certainty of the suggestion.
+/// The words of different programs for one transport.
+const SYNONYMS: [&[&str]; 3] = [
+    &["http", "streamable_http", "streamable-http", "streamableHttp", "streamableHTTP"],
+    &["websocket", "ws"],
+    &["stdio", "local"],
+];
+
+/// Like [`closest`], with the certainty of the suggestion. The word of another program for a transport is certain.
 ///
 /// A suggestion is certain if it is the only close candidate, or differs in case only.
 pub(crate) fn suggest<'a>(
@@ -34,10 +41,18 @@ pub(crate) fn suggest<'a>(
     if length > MAX_CHARS {
         return None;
     }
+    let mut candidates = candidates.into_iter().peekable();
+    let mut known = Vec::new();
+    if let Some(same) = SYNONYMS.iter().find(|it| it.contains(&word)) {
+        known.extend(candidates.by_ref());
+        if let Some(other) = known.iter().find(|it| same.contains(it)) {
+            return Some((other, Applicability::Certain));
+        }
+    }
+    let candidates = known.into_iter().chain(candidates);
     let max_distance = (length / 3).max(1);
     let folded = word.to_lowercase();
     let mut near: Vec<_> = candidates
-        .into_iter()
         .map(|it| (strsim::damerau_levenshtein(&folded, &it.to_lowercase()), it))
         .filter(|it| it.0 <= max_distance)
         .collect();
@@ -88,5 +103,11 @@ mod tests {
         assert_eq!(sure("evn"), Some(Applicability::Suggested));
         check("", None);
         check(&"x".repeat(1000), None);
+        // RPT-211
+        let transports = |word| suggest(word, ["stdio", "sse", "websocket", "http"]).map(|it| it.0);
+        assert_eq!(transports("streamable_http"), Some("http"));
+        assert_eq!(transports("streamable-http"), Some("http"));
+        assert_eq!(transports("ws"), Some("websocket"));
+        assert_eq!(suggest("http", ["stdio", "streamable_http"]).map(|it| it.0), Some("streamable_http"));
     }
 }

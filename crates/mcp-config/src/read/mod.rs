@@ -1,6 +1,7 @@
 //! Reads a whole file: servers and diagnostics.
 
 pub(crate) mod fix_plan;
+mod misspelling;
 mod positions;
 
 use std::collections::HashMap;
@@ -194,7 +195,8 @@ fn build_reading(read: Vec<ReadEntry>, context: ReadContext, source: SourceTree<
     let has_servers = read.iter().any(|entry| entry.spec.is_some());
     let positioned = if has_servers { source.text } else { "" };
     let positions = Arc::new(ValuePositions::new(positioned, source.syntax, rules));
-    let raw = context.into_diagnostics();
+    let mut raw = context.into_diagnostics();
+    misspelling::explain_missing_keys(&mut raw);
     let owners: HashMap<&str, usize> = if raw.is_empty() {
         HashMap::new()
     } else {

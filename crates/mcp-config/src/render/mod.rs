@@ -9,6 +9,7 @@ mod github;
 mod mask;
 mod safe_values;
 mod sarif;
+mod secret_fields;
 
 use std::ops::Range;
 
@@ -25,6 +26,7 @@ pub use diff::render_diff;
 pub use github::render_github;
 pub(crate) use mask::{MaskedText, ShownValues};
 pub use sarif::{SarifTool, render_sarif};
+pub use secret_fields::secret_fields;
 
 /// The largest distance of a label from its diagnostic, in bytes. Farther labels become notes.
 const MAX_LABEL_DISTANCE: usize = 4 << 10;

@@ -9,10 +9,11 @@ mod values;
 mod workspace;
 
 use std::fmt;
+use std::time::Duration;
 
 use mcp_host_model::{
-    ClientCredentials, ClientKey, ConfigValue, Endpoint, Passthrough, Secret, ServerSpec, StdioEndpoint,
-    StdioSpec, TransportKind, TransportSpec, UrlEndpoint, UrlSpec,
+    ClientCredentials, ClientKey, ConfigValue, Endpoint, Limits, Passthrough, Secret, ServerSpec, StartLimit,
+    StdioEndpoint, StdioSpec, TransportKind, TransportSpec, UrlEndpoint, UrlSpec,
 };
 
 use crate::diagnostic::{CheckError, Code};
@@ -73,11 +74,27 @@ pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<Resolv
     };
     match endpoint {
         Some(endpoint) if resolver.errors.is_empty() => {
+            apply_start_limit(&mut resolved, context);
             Ok(ResolvedServer { spec: resolved, endpoint, config })
         }
         _ => Err(ResolveErrors(resolver.errors)),
     }
 }
+
+/// Applies the variable that limits a start in the program of the file, unless the entry has a limit.
+fn apply_start_limit(server: &mut ServerSpec, context: &ResolveContext<'_>) {
+    let Some(StartLimit::Variable(name)) = server.origin.start_limit else { return };
+    if server.limits.startup != Limits::default().startup {
+        return;
+    }
+    let milliseconds = (context.variable)(name).and_then(|text| text.trim().parse::<u64>().ok());
+    if let Some(milliseconds) = milliseconds.filter(|it| (1..=MAX_START_MILLISECONDS).contains(it)) {
+        server.limits.startup = Duration::from_millis(milliseconds);
+    }
+}
+
+/// The longest start that a variable may allow: a day.
+const MAX_START_MILLISECONDS: u64 = 24 * 60 * 60 * 1000;
 
 /// Resolves the configuration for the server; `None` if it is empty.
 fn resolve_config(config: &Passthrough, resolver: &mut Resolver<'_>) -> Option<Secret> {
@@ -170,6 +187,7 @@ fn read_env_file(
         Err(why) => {
             let message = format!("cannot read the env file: {why}");
             let help = match resolver.reference_rule {
+                _ if path.starts_with('~') => "`~` is not replaced here: write the path of the folder",
                 ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::Opencode => {
                     "a relative path starts at the workspace"
                 }

@@ -30,7 +30,7 @@ fn after_comments(text: &str) -> &str {
 
 /// Returns whether the text has a line with Codex's key of servers, as TOML writes it.
 pub(crate) fn looks_like_toml(text: &str) -> bool {
-    ["[mcp_servers.", "[mcp_servers]", "mcp_servers."].iter().any(|key| {
+    ["[mcp_servers.", "[mcp_servers]", "mcp_servers.", "[mcp-servers.", "[mcp-servers]"].iter().any(|key| {
         text.starts_with(key) || text.contains(&format!("\n{key}")) || text.contains(&format!("\r{key}"))
     })
 }

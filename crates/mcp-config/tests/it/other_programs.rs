@@ -63,7 +63,7 @@ fn files_of_codex_goose_continue_and_librechat_are_read() {
             "a: npx -y; A=b; (20000, 30000) [\"x\"]",
             "b: http https://b.example; X=y Authorization=Bearer $T Z=$V; (60000, 60000) []",
             "c: off",
-            "21:MCPConfigError: a server needs a 'command' to start, or a 'url' to connect to",
+            "22:MCPConfigError: a server needs a 'command' to start, or a 'url' to connect to",
             "22:ValidationError: unknown key 'comand'",
         ],
     );
@@ -74,7 +74,7 @@ fn files_of_codex_goose_continue_and_librechat_are_read() {
          timeout: 300\n    enabled: true\n    available_tools: []\n  b: {type: streamable_http, uri: \
          'https://b.example', headers: {X: y}, enabled: true}\n",
         &[
-            "a: npx -y; A=b KEY=$KEY; (60000, 300000) []",
+            "a: npx -y; A=b KEY=$KEY; (300000, 300000) []",
             "b: http https://b.example; X=y; (60000, 60000) []",
             "developer: off",
         ],
@@ -353,8 +353,9 @@ fn remote_servers_are_written_in_the_form_of_their_program() {
     check(
         ".codex/config.toml",
         0,
+        // RPT-106
         "[mcp_servers.w]\nurl = \"https://a.example\"\nhttp_headers = { A = \"Bearer ${T}\" }\n\
-         # requestTimeout: left out\n\
+         tool_timeout_sec = 9.5\n\
          # variables: ${T} is not replaced: write the value there\n",
     );
     check(

@@ -55,6 +55,64 @@ fn rpt_100_remedies_name_the_keys_of_codex() {
 }
 
 #[test]
+fn rpt_107_key_of_a_server_among_its_variables_is_named() {
+    check(
+        CODEX,
+        "[mcp_servers.w]\ncommand = 'x'\n[mcp_servers.w.env]\nenv_vars = ['T']\n",
+        "'env_vars' is a key of the server, not one of its variables; help: move `env_vars` up, next to `env`",
+    );
+    check(
+        ".mcp.json",
+        r#"{"mcpServers": {"a": {"command": "x", "env": {"args": ["y"]}}}}"#,
+        "'args' is a key of the server, not one of its variables; help: move `args` up, next to `env`",
+    );
+    check(".mcp.json", r#"{"mcpServers": {"a": {"command": "x", "env": {"type": "y"}}}}"#, "");
+}
+
+#[test]
+fn rpt_210_missing_key_that_was_misspelt_is_named() {
+    check(
+        "mcp.json",
+        r#"{"mcpServers": {"a": {"comand": "x"}}}"#,
+        "a server needs a 'command' to start, or a 'url' to connect to; help: write `command` instead of 'comand'\n\
+         unknown key 'comand'; help: did you mean `command`? [fix]",
+    );
+    check(
+        ".minds/mcp.yaml",
+        "version: 1\nservers:\n  a:\n    transport: stdio\n    comand: x\n",
+        "Invalid mcp.yaml: servers.a.command must be a non-empty string; help: write `command` instead of 'comand'\n\
+         unknown key 'comand'; help: did you mean `command`? [fix]",
+    );
+    check(
+        ".minds/mcp.yaml",
+        "version: 1\nservers:\n  a:\n    transport: streamable_http\n    ulr: https://x.example\n",
+        "Invalid mcp.yaml: servers.a.url must be a non-empty string; help: write `url` instead of 'ulr'\n\
+         unknown key 'ulr'; help: did you mean `url`? [fix]",
+    );
+}
+
+#[test]
+fn rpt_211_transport_of_another_program_is_translated() {
+    check(
+        "agent.yaml",
+        "tools:\n  - {name: a, description: d, type: mcp, server: s, transport: streamable_http, url: 'https://x.example'}\n",
+        "'transport' must be one of `stdio`, `sse`, `websocket`, `http`; help: did you mean `http`? [fix]",
+    );
+}
+
+#[test]
+fn rpt_215_url_for_claude_desktop_gets_a_warning() {
+    let text = r#"{"mcpServers": {"a": {"url": "https://x.example/mcp"}}}"#;
+    check(
+        "claude_desktop_config.json",
+        text,
+        "Claude Desktop only starts programs; only mcp-host connects to this URL; help: add the URL in its settings, \
+         under Connectors; or start a bridge: `npx -y mcp-remote URL`",
+    );
+    check(".mcp.json", text, "");
+}
+
+#[test]
 fn rpt_101_syntax_error_of_a_file_with_another_name_is_reported() {
     for (path, text) in [
         ("x.toml", "model = 'x'\r[mcp_servers.a]\ncommand = 'y'\n"),

@@ -77,6 +77,7 @@ impl ResultBuilder<'_> {
             true => Box::pin(self.spill(metadata.server.as_ref(), limited.take_overflow())).await,
             false => Vec::new(),
         };
+        metadata.full_bytes = limited.is_cut.then_some(limited.bytes);
         let (content, structured) = limited.finish(files);
         metadata.structured_content = structured;
         if !is_error {

@@ -30,6 +30,8 @@ pub(crate) struct CallRouter {
     pub(crate) validators: ValidatorCache,
     /// Stores the parts of results that exceed the size limit.
     pub(crate) spills: SpillStore,
+    /// The limit on results of all servers; `None`: that of each server.
+    pub(crate) result_bytes: Option<usize>,
     pub(crate) lease_reports: LeaseReports,
     pub(crate) admin_tools: AdminTools,
 }
@@ -114,7 +116,7 @@ impl CallRouter {
             *target = None;
             let (tool, route) = find_called_tool(routing_table, call)?;
             let (server, result_bytes) = match route.map(|it| &it.server.spec) {
-                Some(spec) => (spec.id.clone(), spec.limits.result_bytes),
+                Some(spec) => (spec.id.clone(), self.result_bytes.unwrap_or(spec.limits.result_bytes)),
                 None if self.admin_tools == AdminTools::Enabled => (toolset_id(), usize::MAX),
                 None => return Err(being_replaced_error(&label())),
             };

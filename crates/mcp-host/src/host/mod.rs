@@ -101,6 +101,7 @@ impl Host {
             leases,
             reminder,
             spill,
+            result_bytes,
             telemetry: TelemetryOptions { log_level, trace, wall_clock },
         } = options;
         let shared = Arc::new(SharedState {
@@ -165,6 +166,7 @@ impl Host {
             requests: RequestRouter { instances: InstanceRouter { supervisor, trace } },
             validators: ValidatorCache::new(),
             spills,
+            result_bytes,
             lease_reports: LeaseReports {
                 reminder_text: reminder.unwrap_or_else(|| admin::default_reminder(admin_tools)),
                 idle_timeout,

@@ -41,6 +41,9 @@ pub struct HostOptions {
     /// The folder for results above their server's limit (`limits.result_bytes`, 256 KiB unless set). The result is cut
     /// either way; with a policy it names the file that has the rest. The files are removed with the host.
     pub spill: Option<SpillPolicy>,
+    /// The limit on the results of all servers, in bytes, instead of their own (`limits.result_bytes`). `None`, the
+    /// default: that of each server.
+    pub result_bytes: Option<usize>,
     /// Logs, traces and the clock.
     pub telemetry: TelemetryOptions,
 }
@@ -132,6 +135,7 @@ impl Default for HostOptions {
             leases: LeasePolicy::default(),
             reminder: None,
             spill: None,
+            result_bytes: None,
             telemetry: TelemetryOptions::default(),
         }
     }

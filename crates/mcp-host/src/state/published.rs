@@ -51,12 +51,15 @@ pub struct ServerStatus {
     /// The current error. A [`ServerState::Ready`] server has one if a changed configuration could not be started, and
     /// it runs with the previous one.
     pub error: Option<HostError>,
+    /// Its command, if the first start of it downloads a package: `npx`.
+    #[serde(skip)]
+    pub launcher: Option<String>,
 }
 
 impl ServerStatus {
     /// Creates the status of a server without a connection and without an error.
     pub fn new(id: impl Into<String>, state: ServerState) -> ServerStatus {
-        ServerStatus { id: id.into(), state, era: None, sharing: None, error: None }
+        ServerStatus { id: id.into(), state, era: None, sharing: None, error: None, launcher: None }
     }
 }
 

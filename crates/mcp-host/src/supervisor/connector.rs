@@ -13,7 +13,7 @@ use mcp_host_transport::Authorization;
 use mcp_host_transport::{
     Authorities, CallError, CallOptions, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions,
     Eras, Handlers, ListChangeCounts, ListDefect, ListResult, NoRoots, OnSessionNotification,
-    ReceiptDirectory, Session, SessionNotification, SessionOptions, SseServerCache, dialer,
+    ReceiptDirectory, Session, SessionNotification, SessionOptions, SseServerCache, StartFacts, dialer,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -405,7 +405,19 @@ async fn read_list(session: &Session, kind: ListKind, options: CallOptions) -> R
 /// Returns the error of a failed connection (HD-116, HD-FR021), with the server's name and command or URL.
 fn connect_error(server: &ResolvedServer, error: ConnectError) -> HostError {
     let failure = server_error(server, error.kind(), &error).with_opening(error.message_opening());
-    HostError { help: error.help(), connect_error: Some(Arc::new(error)), ..failure }
+    HostError { help: connect_help(server, &error), connect_error: Some(Arc::new(error)), ..failure }
+}
+
+/// Returns what the user can try after a failed connection, in words of the server's configuration.
+pub fn connect_help(server: &ResolvedServer, error: &ConnectError) -> Option<String> {
+    let mut facts = StartFacts::default();
+    facts.launcher = server.endpoint.package_launcher();
+    facts.limit = server.spec.origin.start_limit;
+    facts.command = match &server.endpoint {
+        Endpoint::Stdio(stdio) => Some(&stdio.command),
+        Endpoint::Sse(_) | Endpoint::WebSocket(_) | Endpoint::Http(_) => None,
+    };
+    error.help_for(facts)
 }
 
 fn is_unauthorized(error: &ConnectError) -> bool {
@@ -427,8 +439,9 @@ fn explain_authorization(error: &mut HostError, dialog: Option<&DialogId>) {
 /// Returns the error of a list that was not read in time.
 fn list_timeout(server: &ResolvedServer, kind: ListKind, after: Duration) -> HostError {
     let Limits { startup, .. } = &server.spec.limits;
+    let own = server.spec.origin.start_limit.map(|it| format!(" with {it}")).unwrap_or_default();
     let help =
-        format!("increase its start-up limit of {} s if the server is only slow", startup.as_secs_f64());
+        format!("increase its start-up limit of {} s{own} if the server is only slow", startup.as_secs_f64());
     let message = format!("it did not list its {} within {:.1} s", plural_name(kind), after.as_secs_f64());
     HostError { help: Some(help), ..server_error(server, ErrorKind::Timeout, message) }
 }

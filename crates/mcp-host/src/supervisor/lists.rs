@@ -165,8 +165,8 @@ impl ListSnapshot {
             }
         };
         lists.rejected.retain(|it| it.list != kind);
-        lists.rejected.extend(rejected.into_iter().map(|InvalidItem { name, reason, .. }| {
-            RejectedItem::new(kind, InvalidItem::new(name, excerpt(reason)))
+        lists.rejected.extend(rejected.into_iter().map(|InvalidItem { name, position, reason, .. }| {
+            RejectedItem::new(kind, InvalidItem::new(name, position, excerpt(reason)))
         }));
         self
     }
@@ -267,8 +267,10 @@ mod tests {
             .map(|it| format!(r#"{{"name":"{it}","inputSchema":{{"type":"object"}}}}"#))
             .collect();
         let page = RawJson::parse(format!(r#"{{"tools":[{}]}}"#, items.join(",")).into()).unwrap();
-        let rejected =
-            rejected.split_whitespace().map(|it| InvalidItem::new(Some(it.to_owned()), "odd")).collect();
+        let rejected = rejected
+            .split_whitespace()
+            .map(|it| InvalidItem::new(Some(it.to_owned()), None, "odd"))
+            .collect();
         ListUpdate::Tools({
             let mut result = ListResult::new(read_tools(&page).unwrap().items);
             result.rejected = rejected;
@@ -278,7 +280,7 @@ mod tests {
 
     fn prompts(name: &str) -> ListUpdate {
         let page = RawJson::parse(format!(r#"{{"prompts":[{{"name":"{name}"}}]}}"#).into()).unwrap();
-        let rejected = vec![InvalidItem::new(Some("p!".to_owned()), "odd")];
+        let rejected = vec![InvalidItem::new(Some("p!".to_owned()), None, "odd")];
         ListUpdate::Prompts({
             let mut result = ListResult::new(read_prompts(&page).unwrap().items);
             result.rejected = rejected;

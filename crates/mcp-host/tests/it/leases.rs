@@ -180,8 +180,9 @@ async fn failed_lease_is_reported_and_retried() {
     let failed = call(&dialog, "a__t", "{}").await;
     assert_eq!(
         text_or_error(&failed),
-        "MCPConnectionError: server 'a' (npx): the server could not be started: the command was not found (check \
-        that the program is installed, and that its folder is in the server's PATH)"
+        "MCPConnectionError: server 'a' (npx): the server could not be started: the command was not found \
+        (install Node.js, which includes it, or write its full path; your shell may use another PATH than this \
+        program)"
     );
     assert_eq!(failed.metadata.server.unwrap().as_str(), "a");
     *fixture.peer("a").start_behavior.lock().unwrap() = StartBehavior::Works;

@@ -81,14 +81,25 @@ pub enum PageDefect {
 pub struct InvalidItem {
     /// The item's name, if it has one.
     pub name: Option<String>,
+    /// Its position in the server's list, from 1, if it is known.
+    pub position: Option<usize>,
     /// The reason why it is invalid.
     pub reason: String,
 }
 
 impl InvalidItem {
     /// Creates an invalid item.
-    pub fn new(name: Option<String>, reason: impl Into<String>) -> InvalidItem {
-        InvalidItem { name, reason: reason.into() }
+    pub fn new(name: Option<String>, position: Option<usize>, reason: impl Into<String>) -> InvalidItem {
+        InvalidItem { name, position, reason: reason.into() }
+    }
+
+    /// Returns its name, else its position: `#5` is the fifth item of the list.
+    pub fn label(&self) -> String {
+        match (&self.name, self.position) {
+            (Some(name), _) if !name.is_empty() => name.clone(),
+            (_, Some(position)) => format!("#{position}"),
+            (_, None) => "an item without a name".to_owned(),
+        }
     }
 }
 
@@ -253,7 +264,10 @@ fn read_items<'a, T: ListItem<'a>>(
         };
         match read {
             Ok(item) => items.push(item),
-            Err(reason) => rejected.push(InvalidItem { name: read_name(text), reason }),
+            Err(reason) => {
+                let position = Some(items.len() + rejected.len() + 1);
+                rejected.push(InvalidItem { name: read_name(text), position, reason });
+            }
         }
     }
     items.shrink_to_fit();
@@ -346,6 +360,15 @@ mod tests {
         check_cursor(r#""prompts": null"#, (None, null_list));
         check_cursor(r#""prompts":null,"nextCursor":"x""#, (Some("\"x\""), null_list));
         check_cursor(r#""prompts":null,"nextCursor":{}"#, (None, null_list));
+    }
+
+    // RPT-114
+    #[test]
+    fn invalid_item_has_its_position_in_the_list() {
+        let page =
+            crate::read_prompts(r#"{"prompts":[{"name":"a"},7,{"name":"b"},{"name":""},{}]}"#).unwrap();
+        let labels: Vec<_> = page.rejected.iter().map(InvalidItem::label).collect();
+        assert_eq!((page.items.len(), labels), (2, vec!["#2".to_owned(), "#4".to_owned(), "#5".to_owned()]));
     }
 
     #[track_caller]

@@ -279,6 +279,9 @@ pub struct CallMetadata {
     /// Warnings, one sentence each, such as a structured result that violates the tool's `outputSchema`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// The size of the whole result in bytes, if the result was cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full_bytes: Option<usize>,
 }
 
 impl CallMetadata {
@@ -291,6 +294,7 @@ impl CallMetadata {
             request_id: None,
             structured_content: None,
             warnings: Vec::new(),
+            full_bytes: None,
         }
     }
 }
@@ -435,12 +439,15 @@ mod tests {
                 request_id: Some(3),
                 structured_content: None,
                 warnings: Vec::new(),
+                full_bytes: None,
             },
         };
         let public = r#"{"success":false,"content":[],"error":{"kind":"MCPToolError","message":"no"},"metadata":{"server":"s","tool":"t","duration_ms":1.5,"request_id":3"#;
         assert_eq!(serde_json::to_string(&result).unwrap(), format!("{public}}}}}"));
         let mut odd = result;
         odd.metadata.warnings.push("w".into());
-        assert_eq!(serde_json::to_string(&odd).unwrap(), format!(r#"{public},"warnings":["w"]}}}}"#));
+        odd.metadata.full_bytes = Some(9);
+        let want = format!(r#"{public},"warnings":["w"],"full_bytes":9}}}}"#);
+        assert_eq!(serde_json::to_string(&odd).unwrap(), want);
     }
 }

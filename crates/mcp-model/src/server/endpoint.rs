@@ -42,6 +42,18 @@ impl Endpoint {
         }
     }
 
+    /// Returns the name of the command if its first start downloads a package or an image: `npx`.
+    pub fn package_launcher(&self) -> Option<&str> {
+        const LAUNCHERS: [&str; 7] = ["npx", "bunx", "uvx", "pipx", "docker", "podman", "deno"];
+        match self {
+            Endpoint::Stdio(stdio) => {
+                let name = stdio.command.rsplit('/').next().unwrap_or_default();
+                LAUNCHERS.contains(&name).then_some(name)
+            }
+            Endpoint::Sse(_) | Endpoint::WebSocket(_) | Endpoint::Http(_) => None,
+        }
+    }
+
     /// Returns a name for messages: the command, or the URL without its secret parts.
     pub fn label(&self) -> String {
         match self {

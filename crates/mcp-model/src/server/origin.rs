@@ -37,6 +37,8 @@ pub struct SpecOrigin {
     pub project: Option<String>,
     /// The sharing that the entry states. `None`: the default of the dialect applies.
     pub stated_sharing: Option<Sharing>,
+    /// What limits a start in the program of the file, if anything does.
+    pub start_limit: Option<StartLimit>,
 }
 
 impl SpecOrigin {
@@ -53,6 +55,7 @@ impl SpecOrigin {
             inputs: Arc::default(),
             project: None,
             stated_sharing: None,
+            start_limit: None,
         }
     }
 
@@ -60,6 +63,18 @@ impl SpecOrigin {
     pub fn dialect(&self) -> Dialect {
         self.profile.dialect()
     }
+}
+
+/// What limits the time of a start in a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, derive_more::Display)]
+#[expect(clippy::exhaustive_enums, reason = "readers and writers handle each")]
+pub enum StartLimit {
+    /// A key of the server's entry.
+    #[display("`{_0}`")]
+    Key(&'static str),
+    /// A variable of the program's environment, in milliseconds.
+    #[display("the variable `{_0}`")]
+    Variable(&'static str),
 }
 
 /// The policy for references to variables that are not set.

@@ -244,8 +244,8 @@ impl ServerSlice {
     /// Adds decisions for malformed items.
     fn add_malformed(&mut self) {
         let CatalogServer { id, exposure: _, lists } = self.entry.clone();
-        for (at, RejectedItem { list, item }) in lists.rejected.iter().enumerate() {
-            let original = item.name.clone().unwrap_or_else(|| format!("#{}", at + 1));
+        for RejectedItem { list, item } in &lists.rejected {
+            let original = item.label();
             let (verdict, rule) = (ExposureVerdict::Malformed, truncate(item.reason.clone(), 300).into());
             self.record_decision(
                 *list,

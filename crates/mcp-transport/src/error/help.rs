@@ -1,6 +1,6 @@
 //! Help texts of errors: what the user can try.
 
-use mcp_host_model::{ProtocolVersion, RpcError, code};
+use mcp_host_model::{ProtocolVersion, RpcError, StartLimit, code};
 
 use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
 use crate::error::evidence::Evidence;
@@ -10,11 +10,60 @@ use crate::error::request_error::{
 };
 use crate::error::{CallError, ConnectError, stderr_sign};
 
+/// What is known about a server whose start may have been slow.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct StartFacts<'a> {
+    /// The command, if its first start downloads a package.
+    pub launcher: Option<&'a str>,
+    /// What limits the start in its configuration.
+    pub limit: Option<StartLimit>,
+    /// Its command, if it is a program.
+    pub command: Option<&'a str>,
+}
+
+impl StartFacts<'_> {
+    /// Help for a process whose start took too long, for no known reason.
+    fn process_help(&self) -> String {
+        let download = self.launcher.map(|it| format!("the first run of `{it}` downloads the package: "));
+        format!(
+            "{}run the command once by hand, or raise {}; a program that prints nothing there either is not a stdio \
+             server, or waits for input",
+            download.unwrap_or_default(),
+            self.limit_text()
+        )
+    }
+
+    /// Help for a server with a URL whose start took too long, for no known reason.
+    fn remote_help(&self) -> String {
+        format!(
+            "check the server's log, or raise {}; the program at that port may not be an MCP server",
+            self.limit_text()
+        )
+    }
+
+    /// What to raise.
+    fn limit_text(&self) -> String {
+        let own = self.limit.map(|it| format!(" with {it}"));
+        format!("the startup timeout{}", own.unwrap_or_default())
+    }
+}
+
 impl ConnectError {
     /// What the user can try.
     pub fn help(&self) -> Option<String> {
+        self.help_for(StartFacts::default())
+    }
+
+    /// What the user can try, in words of the server's configuration.
+    pub fn help_for(&self, facts: StartFacts<'_>) -> Option<String> {
         let help = match self {
-            ConnectError::Disconnected(disconnect) => disconnect_help(disconnect),
+            ConnectError::Disconnected(disconnect) => match (&disconnect.reason, facts.command) {
+                (DisconnectReason::NotStarted(StartError::CommandNotFound), Some(command)) => {
+                    return Some(missing_command_help(command));
+                }
+                (_, _) => disconnect_help(disconnect),
+            },
             ConnectError::TimedOut { after: _, disconnect }
             | ConnectError::Silent { after: _, disconnect } => {
                 if let Some(unmatched) = &disconnect.evidence.unmatched {
@@ -22,15 +71,8 @@ impl ConnectError {
                 }
                 match stderr_sign::find_sign(&disconnect.evidence) {
                     Some(sign) => sign.help,
-                    None if disconnect.evidence.pid.is_some() => {
-                        "the first run of `npx` or `uvx` downloads the package: run the command once by hand, or \
-                         raise the startup timeout; a program that prints nothing there either is not a stdio \
-                         server, or waits for input"
-                    }
-                    None => {
-                        "check the server's log, or raise the startup timeout; the program at that port may not \
-                         be an MCP server"
-                    }
+                    None if disconnect.evidence.pid.is_some() => return Some(facts.process_help()),
+                    None => return Some(facts.remote_help()),
                 }
             }
             ConnectError::Refused(error) => refusal_help(error),
@@ -98,6 +140,46 @@ impl CallError {
         };
         Some(help.to_owned())
     }
+}
+
+/// Help for a command that was not found.
+pub fn missing_command_help(command: &str) -> String {
+    const OTHER_PATH: &str = "your shell may use another PATH than this program";
+    let is_of_windows = |it: &str| {
+        let lower = it.to_ascii_lowercase();
+        let extension = [".cmd", ".exe", ".bat", ".ps1"].iter().any(|it| lower.ends_with(it));
+        extension || it.contains('\\') || ["cmd", "powershell"].contains(&&*lower)
+    };
+    if is_of_windows(command) {
+        let name = command.rsplit(['\\', '/']).next().unwrap_or_default();
+        let name = name.rsplit_once('.').map_or(name, |(name, _)| name);
+        return match name {
+            "cmd" | "powershell" => {
+                "this is a shell of Windows: write the program after `/c` as the command".to_owned()
+            }
+            _ => format!("this is a command of Windows: on this system, write `{name}` or a path of its own"),
+        };
+    }
+    let install = match command {
+        "npx" | "npm" | "node" => "install Node.js, which includes it",
+        "bunx" | "bun" => "install Bun, which includes it",
+        "deno" => "install Deno",
+        "uvx" | "uv" => "install uv, which includes it",
+        "python" => "write `python3`, which most systems have instead",
+        "python3" | "pip" | "pipx" => "install Python 3",
+        "docker" => "install Docker",
+        "podman" => "install Podman",
+        "cargo" => "install Rust",
+        "dotnet" => "install .NET",
+        "java" => "install Java",
+        "go" => "install Go",
+        _ if command.starts_with('~') => {
+            return "`~` is not replaced here: write the path of the folder".to_owned();
+        }
+        _ if command.contains('/') => return "correct the path or build the program".to_owned(),
+        _ => "install it",
+    };
+    format!("{install}, or write its full path; {OTHER_PATH}")
 }
 
 impl StartError {
@@ -274,5 +356,46 @@ impl RequiredCapabilities {
     fn names(&self) -> String {
         let short = self.required.keys().take(8).map(|it| it.chars().take(40).collect::<String>());
         short.collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RPT-108
+    #[test]
+    fn help_for_a_missing_command_fits_the_command() {
+        let check = |command: &str, want: &str| {
+            let help = missing_command_help(command);
+            assert!(help.starts_with(want), "{command}: {help}");
+        };
+        check("npx", "install Node.js");
+        check("python", "write `python3`");
+        check("my-server", "install it, or write its full path");
+        check("./target/x", "correct the path");
+        check("~/bin/srv", "`~` is not replaced");
+        check("npx.cmd", "this is a command of Windows: on this system, write `npx`");
+        check(
+            "C:\\Program Files\\nodejs\\npx.cmd",
+            "this is a command of Windows: on this system, write `npx`",
+        );
+        check("cmd", "this is a shell of Windows");
+    }
+
+    /// RPT-111, RPT-115
+    #[test]
+    fn help_for_a_slow_start_names_its_limit_and_a_download() {
+        let mut facts = StartFacts::default();
+        assert!(
+            facts.process_help().starts_with("run the command once by hand, or raise the startup timeout;")
+        );
+        facts.limit = Some(StartLimit::Variable("MCP_TIMEOUT"));
+        facts.launcher = Some("uvx");
+        let want = "the first run of `uvx` downloads the package: run the command once by hand, or raise the \
+                    startup timeout with the variable `MCP_TIMEOUT`;";
+        assert!(facts.process_help().starts_with(want), "{}", facts.process_help());
+        facts.limit = Some(StartLimit::Key("timeout"));
+        assert!(facts.remote_help().contains("raise the startup timeout with `timeout`;"));
     }
 }

@@ -5,7 +5,7 @@
 pub(crate) mod disconnect;
 pub(crate) mod evidence;
 mod headline;
-mod help;
+pub(crate) mod help;
 pub(crate) mod net_failure;
 pub(crate) mod request_error;
 pub(crate) mod session_words;

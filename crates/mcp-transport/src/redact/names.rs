@@ -32,6 +32,32 @@ const NAME_OPTIONS: [&str; 15] = [
     "--import",
 ];
 
+/// Last words of options in lower case whose values are settings.
+const SETTING_OPTIONS: [&str; 22] = [
+    "timezone",
+    "tz",
+    "port",
+    "host",
+    "hostname",
+    "transport",
+    "level",
+    "mode",
+    "timeout",
+    "dir",
+    "directory",
+    "folder",
+    "root",
+    "path",
+    "lang",
+    "language",
+    "locale",
+    "region",
+    "format",
+    "version",
+    "browser",
+    "color",
+];
+
 /// Programs whose first argument names what they run. With any other program it may be a secret.
 const RUNNERS: [&str; 29] = [
     "bun", "bunx", "cargo", "cmd", "deno", "docker", "dotnet", "env", "go", "java", "mcp-host", "node",
@@ -124,6 +150,9 @@ pub fn argument_secrets<'a>(command: &str, arguments: &'a [Secret]) -> impl Iter
             has_name |= argument.contains([' ', '\n']);
             return true;
         }
+        if option.as_deref().is_some_and(is_setting_option) {
+            return false;
+        }
         if option.as_deref().is_some_and(|option| NAME_OPTIONS.contains(&option)) {
             has_name |= option.as_deref() == Some("-m");
             return false;
@@ -138,6 +167,11 @@ pub fn argument_secrets<'a>(command: &str, arguments: &'a [Secret]) -> impl Iter
 /// Whether the name of an option or variable, in lower case, says that its value is a secret.
 fn is_secret_option(option: &str) -> bool {
     ["token", "key", "secret", "passw", "auth", "credential"].iter().any(|word| option.contains(word))
+}
+
+/// Whether the last word of an option, in lower case, says that its value is a setting: `--local-timezone` (RPT-212).
+fn is_setting_option(option: &str) -> bool {
+    option.rsplit(['-', '_']).next().is_some_and(|word| SETTING_OPTIONS.contains(&word))
 }
 
 /// Whether an argument may be a name: it has no URL scheme, no `=`, and no blank.
@@ -184,6 +218,10 @@ mod tests {
         check("node", &["-e", "connect(\"a b\")", "hunter2"], &["connect(\"a b\")", "hunter2"]);
         check("my-server", &["hunter2-token"], &["hunter2-token"]);
         check("my-server", &["--config", "hunter2-token"], &["hunter2-token"]);
+        // RPT-212
+        check("uvx", &["mcp-server-time", "--local-timezone", "Mars/Olympus"], &[]);
+        check("my-server", &["--port", "80800", "--auth-path", "hunter2"], &["hunter2"]);
+        check("my-server", &["--host", "https://me:hunter2@x"], &["https://me:hunter2@x"]);
     }
 
     #[test]

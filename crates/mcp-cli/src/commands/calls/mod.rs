@@ -1,6 +1,7 @@
-//! Commands that call tools.
+//! Commands that call tools and get prompts.
 
 pub(crate) mod call;
+pub(crate) mod prompt;
 pub(crate) mod record;
 pub(crate) mod shell;
 pub(crate) mod tasks;

@@ -92,7 +92,9 @@ async fn record_servers(
 ) -> Result<Exit, Failure> {
     let (calls, desired) = run_until_signal(signals, prepare(context, args)).await??;
     let recorder = Recorder::default();
-    let host = Host::with_dialer(host::options(Supervision::Off), recording_dialer(&recorder));
+    let mut options = host::options(Supervision::Off);
+    options.result_bytes = context.result_bytes(None);
+    let host = Host::with_dialer(options, recording_dialer(&recorder));
     let mut results = Vec::new();
     let exit = host::with_host(host, desired, signals, async |host| {
         wait_for_servers(host, &context.progress(), WaitFor::All).await;

@@ -1,19 +1,27 @@
 //! `import`: lists the servers that other programs of this user are configured with, and adds them to a configuration.
 //!
 //! Without `--from`, only the known files of those programs and of this folder are read, and only the file of
-//! `--into` is written. Values are copied unchanged, secrets included, and are never printed.
+//! `--into` is written, which is created if it is missing. Values are copied unchanged, secrets included, and are never
+//! printed. Each server that is not added is named with the reason.
 
 use std::collections::BTreeSet;
 use std::env;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use mcp_host_config::{EditError, UnsupportedField, WrittenFile, program_files, render_diff};
+use mcp_host_config::{
+    Document, EditError, Profile, Reading, ServerEntry, Switch, UnsupportedField, WrittenFile, program_files,
+    read, render_diff, secret_fields, set_enabled,
+};
 use mcp_host_model::{ServerSpec, Severity};
-use mcp_host_runtime::save;
+use mcp_host_runtime::{create_private, save};
 use serde::Serialize;
 
 use crate::args::{Format, ImportArgs};
 use crate::commands::files::convert::loss_lines;
+use crate::commands::files::new_file::{NAME_HELP, add_to_text, profile_of_new_file};
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, open};
 use crate::config::file_error::ConfigFileError;
@@ -45,6 +53,8 @@ struct ImportJson<'a> {
     skipped: &'a [SkippedServer],
     /// What the target dialect cannot express.
     losses: &'a [UnsupportedField],
+    /// The copied values that may be secrets, each as `SERVER: FIELD`.
+    secrets: &'a [String],
 }
 
 /// A source file in the JSON document.
@@ -67,16 +77,44 @@ struct SkippedServer {
 /// The result of an import: the changed text, and what was not added.
 struct ImportResult {
     path: PathBuf,
-    /// The text of the file.
-    before: String,
+    /// The text of the file. `None` if it does not exist yet.
+    before: Option<String>,
     /// The text with the added servers.
     after: String,
     /// The names of the added servers.
     added: Vec<String>,
     skipped: Vec<SkippedServer>,
     losses: Vec<UnsupportedField>,
+    /// The copied values that may be secrets, each as `SERVER: FIELD`.
+    secrets: Vec<String>,
     /// Whether a requested server was not found.
     has_missing: bool,
+}
+
+impl ImportResult {
+    /// Writes the file. One with secrets is readable by its owner only. Blocks.
+    fn write(&self) -> Result<(), Failure> {
+        let ImportResult { path, before, after, added, secrets, .. } = self;
+        if added.is_empty() {
+            return Ok(());
+        }
+        let Some(before) = before else {
+            return create_private(path, after).map_err(|error| Failure::new(error_chain(&error)));
+        };
+        save(path, before, after).map_err(|error| Failure::new(error_chain(&error)))?;
+        if secrets.is_empty() {
+            return Ok(());
+        }
+        make_private(path).map_err(|error| {
+            Failure::new(format!("cannot make {} readable by its owner only: {error}", path.display()))
+        })
+    }
+}
+
+/// Removes the permissions of others. Blocks.
+fn make_private(path: &Path) -> io::Result<()> {
+    let mode = fs::metadata(path)?.permissions().mode();
+    fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700))
 }
 
 /// Lists the servers of other programs, and adds them to a file with `--into`. Blocks.
@@ -84,11 +122,8 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Report, Failur
     let ImportArgs { into, from, server, dry_run } = args;
     let sources = find_sources(context, from);
     let imported = into.as_ref().map(|path| import(context, &sources, path, server)).transpose()?;
-    if let Some(ImportResult { path, before, after, .. }) = &imported
-        && !dry_run
-        && before != after
-    {
-        save(path, before, after).map_err(|error| Failure::new(error_chain(&error)))?;
+    if let Some(result) = imported.as_ref().filter(|_| !dry_run) {
+        result.write()?;
     }
     let out = match context.format {
         Format::Json => json::document(&import_json(&sources, imported.as_ref())),
@@ -118,6 +153,30 @@ fn find_sources(context: &Context, from: &[PathBuf]) -> Vec<SourceFile> {
         .collect()
 }
 
+/// The file to add to.
+struct Target {
+    path: PathBuf,
+    profile: Profile,
+    /// The text, if it exists.
+    text: Option<String>,
+}
+
+impl Target {
+    /// Reads the file; a missing one is new.
+    fn open(context: &Context, path: &Path) -> Result<Target, ConfigFileError> {
+        if path.try_exists().is_ok_and(|exists| !exists) {
+            let profile = profile_of_new_file(context, path).map_err(|message| ConfigFileError {
+                path: path.display().to_string(),
+                message,
+                help: Some(NAME_HELP.to_owned()),
+            })?;
+            return Ok(Target { path: path.to_owned(), profile, text: None });
+        }
+        let ConfigFile { loaded, path, .. } = open(path, context)?;
+        Ok(Target { path, profile: loaded.profile, text: Some(loaded.text) })
+    }
+}
+
 /// Adds the servers of all sources to the text of the target; writes no file. Of servers with the same name, only
 /// the first is added. `only` has the names of the servers to import; all if it is empty.
 fn import(
@@ -126,37 +185,43 @@ fn import(
     into: &Path,
     only: &[String],
 ) -> Result<ImportResult, ConfigFileError> {
-    let target = open(into, context)?;
-    let before = target.loaded.text.clone();
+    let Target { path, profile, text } = Target::open(context, into)?;
+    let document_name = path.display().to_string();
     let mut result = ImportResult {
-        path: target.path.clone(),
-        after: before.clone(),
-        before,
+        path,
+        after: text.clone().unwrap_or_default(),
+        before: text,
         added: Vec::new(),
         skipped: Vec::new(),
         losses: Vec::new(),
+        secrets: Vec::new(),
         has_missing: false,
     };
     let canonical = |path: &Path| path.canonicalize().ok();
+    let is_target = |source: &ConfigFile| {
+        canonical(&source.path).is_some_and(|path| canonical(&result.path) == Some(path))
+    };
     let readable = sources.iter().filter_map(|file| file.opened.as_ref().ok());
-    let others = readable.filter(|source| canonical(&source.path) != canonical(&target.path));
+    let others: Vec<&ConfigFile> = readable.filter(|source| !is_target(source)).collect();
     let mut seen = BTreeSet::new();
     for source in others {
-        for spec in selected_servers(source, only) {
-            let name = spec.id.to_string();
-            let document = target.document().with_text(&result.after);
+        let entries = source.loaded.reading.entries.iter();
+        for entry in entries.filter(|entry| only.is_empty() || only.contains(&entry.name)) {
+            let name = entry.name.clone();
+            let document = Document::new(&document_name, &result.after, profile);
             let outcome = if seen.insert(name.clone()) {
-                mcp_host_config::add_server(&document, spec)
+                read_entry(source, entry).and_then(|found| add_entry(&document, &found))
             } else {
-                Err(EditError::AlreadyExists { name: name.clone() })
+                Err(EditError::AlreadyExists { name: name.clone() }.to_string())
             };
             match outcome {
-                Ok(WrittenFile { text, unsupported, .. }) => {
+                Ok(AddedEntry { text, losses, secrets }) => {
                     result.after = text;
+                    result.secrets.extend(secrets.into_iter().map(|field| format!("{name}: {field}")));
                     result.added.push(name);
-                    result.losses.extend(unsupported);
+                    result.losses.extend(losses);
                 }
-                Err(error) => result.skipped.push(SkippedServer { server: name, reason: error.to_string() }),
+                Err(reason) => result.skipped.push(SkippedServer { server: name, reason }),
             }
         }
     }
@@ -172,10 +237,53 @@ fn import(
     Ok(result)
 }
 
-/// The valid servers of a file that are selected.
-fn selected_servers<'a>(source: &'a ConfigFile, only: &'a [String]) -> impl Iterator<Item = &'a ServerSpec> {
-    let servers = source.loaded.reading.servers.iter();
-    servers.filter(|spec| only.is_empty() || only.iter().any(|name| name == spec.id.as_str()))
+/// A server to add, and whether it is enabled.
+struct FoundServer {
+    spec: ServerSpec,
+    switch: Switch,
+}
+
+/// The server of an entry. The error says why there is none.
+fn read_entry(source: &ConfigFile, entry: &ServerEntry) -> Result<FoundServer, String> {
+    let find = |reading: &Reading| reading.servers.iter().find(|it| it.id.as_str() == entry.name).cloned();
+    if let Some(spec) = find(&source.loaded.reading) {
+        return Ok(FoundServer { spec, switch: Switch::On });
+    }
+    let diagnostics = &source.loaded.reading.diagnostics;
+    let mistake = diagnostics.iter().find(|it| {
+        it.severity == Severity::Error && it.server.as_deref().is_none_or(|name| name == entry.name)
+    });
+    if let Some(mistake) = mistake {
+        return Err(format!("line {}: {}", mistake.line, mistake.message));
+    }
+    let unsupported = "it has nothing to start".to_owned();
+    if !entry.disabled {
+        return Err(unsupported);
+    }
+    let document = source.document();
+    let enabled = set_enabled(&document, &entry.name, Switch::On).map_err(|error| error.to_string())?;
+    let spec = find(&read(&document.with_text(&enabled))).ok_or(unsupported)?;
+    Ok(FoundServer { spec, switch: Switch::Off })
+}
+
+/// The text with an added server.
+struct AddedEntry {
+    text: String,
+    losses: Vec<UnsupportedField>,
+    /// The fields that may be secrets.
+    secrets: Vec<String>,
+}
+
+/// Adds a server to a text. A disabled one stays disabled. The error says why it is not added.
+fn add_entry(document: &Document<'_>, found: &FoundServer) -> Result<AddedEntry, String> {
+    let FoundServer { spec, switch } = found;
+    let WrittenFile { mut text, unsupported: losses, .. } =
+        add_to_text(document, spec).map_err(|error| error.to_string())?;
+    if *switch == Switch::Off {
+        text = set_enabled(&document.with_text(&text), spec.id.as_str(), Switch::Off)
+            .map_err(|error| format!("it is disabled, and {error}"))?;
+    }
+    Ok(AddedEntry { text, losses, secrets: secret_fields(spec) })
 }
 
 /// The JSON document of the sources and the import.
@@ -193,9 +301,9 @@ fn import_json<'a>(sources: &'a [SourceFile], imported: Option<&'a ImportResult>
     };
     let found = sources.iter().map(file_json).collect();
     match imported {
-        None => ImportJson { found, into: None, added: &[], skipped: &[], losses: &[] },
-        Some(ImportResult { path, before: _, after: _, added, skipped, losses, has_missing: _ }) => {
-            ImportJson { found, into: Some(path.display().to_string()), added, skipped, losses }
+        None => ImportJson { found, into: None, added: &[], skipped: &[], losses: &[], secrets: &[] },
+        Some(ImportResult { path, added, skipped, losses, secrets, .. }) => {
+            ImportJson { found, into: Some(path.display().to_string()), added, skipped, losses, secrets }
         }
     }
 }
@@ -227,7 +335,7 @@ fn render_text(
     if text.is_empty() {
         text.push_str("no configuration of a known program was found on this machine\n");
     }
-    let Some(ImportResult { path, before, after, added, skipped, losses, has_missing: _ }) = imported else {
+    let Some(ImportResult { path, before, after, added, skipped, losses, secrets, .. }) = imported else {
         if !rows.is_empty() {
             text.push_str(&style::help(colour, "`mcp-host import --into FILE` adds them to a configuration"));
         }
@@ -235,12 +343,19 @@ fn render_text(
     };
     let path = path.display().to_string();
     text.push('\n');
-    text.push_str(&render_diff(&path, before, after, colour));
+    text.push_str(&render_diff(&path, before.as_deref().unwrap_or_default(), after, colour));
     for SkippedServer { server, reason } in skipped {
         let line = sanitize::line(&format!("`{server}` is skipped: {reason}"));
         text.push_str(&format!("{}: {line}\n", style::severity(colour, Severity::Warning)));
     }
     text.push_str(&loss_lines(losses, colour));
+    if !secrets.is_empty() {
+        let fields = secrets.join(", ");
+        let line = sanitize::line(&format!(
+            "copied values that may be secrets: {fields}; the file is made readable by its owner only"
+        ));
+        text.push_str(&format!("{}: {line}\n", style::severity(colour, Severity::Warning)));
+    }
     let servers = count(added.len(), "server");
     let line = if dry_run {
         format!("{} {servers} not added: dry run\n", style::paint(colour, style::NOTE, "·"))

@@ -5,4 +5,5 @@ pub(crate) mod check;
 pub(crate) mod convert;
 pub(crate) mod edit;
 pub(crate) mod import;
+mod new_file;
 pub(crate) mod schema;

@@ -161,7 +161,7 @@ broken_servers! {
     silent: row(
         json!({"command": "sleep", "args": ["600"], "startup_timeout_sec": 1}),
         "the server is silent: it sent no response within 1 s",
-        "run the command once by hand, or raise the startup timeout",
+        "help: run the command once by hand, or raise the startup timeout with",
     );
     slow_list: row(json!({"command": "peer", "args": ["slow"], "startup_timeout_sec": 5}), "list", "start-up limit")
         .by("doctor", "the tools were not listed within the start-up limit of 5 s")

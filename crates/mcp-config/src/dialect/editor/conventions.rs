@@ -1,5 +1,7 @@
 //! A program that reads MCP servers, and the conventions of its files (DIA-01, DIA-04, DIA-06 to DIA-08).
 
+use mcp_host_model::StartLimit;
+
 /// A program and the conventions of its files. A program with two kinds of files has two entries.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Program {
@@ -34,6 +36,10 @@ pub(crate) struct Program {
     pub(crate) url_transport: UrlTransport,
     /// Whether the file holds other settings too, so that it is valid without servers.
     pub(crate) file_purpose: FilePurpose,
+    /// Whether it connects to URLs.
+    pub(crate) url_support: UrlSupport,
+    /// What limits a start in the program, or in mcp-host if the program has no such limit.
+    pub(crate) start_limit: StartLimit,
     /// The lines without which the program refuses the file.
     pub(crate) required_lines: &'static [&'static str],
 }
@@ -131,6 +137,14 @@ pub(crate) enum UrlTransport {
     SseUnlessDeclared,
     /// Server-sent events under `url`, Streamable HTTP under `httpUrl`.
     SseUnlessHttpUrl,
+}
+
+/// Whether a program connects to URLs of its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UrlSupport {
+    Supported,
+    /// It only starts programs. The text says how it connects to a URL.
+    Unsupported(&'static str),
 }
 
 /// What a file is for.

@@ -1,6 +1,6 @@
 //! Writes an entry in the form of a program that has keys of its own and refuses or ignores all others.
 
-use mcp_host_model::{TemplatePart, TransportKind};
+use mcp_host_model::{StartLimit, TemplatePart, TransportKind};
 
 use crate::dialect::editor::conventions::{EntryForm, Program, UrlTransport};
 use crate::dialect::editor::keys::{self, EntryField, EntryKey};
@@ -95,7 +95,8 @@ impl Program {
         entry: OutputValue,
         report: &mut WriteReport<'_>,
     ) -> Option<(OutputValue, Vec<String>)> {
-        let OutputValue::Map(members) = entry else { return Some((entry, Vec::new())) };
+        let OutputValue::Map(mut members) = entry else { return Some((entry, Vec::new())) };
+        join_start_limit(self, &mut members);
         let mut members = rewrite_entry(self, name, members, report)?;
         declare_http(self.url_transport, &mut members);
         let ids = self.rewrite_references(members.iter_mut().map(|(key, value)| (&**key, value)), report);
@@ -136,6 +137,10 @@ fn rewrite_entry(
     if !word.is_empty() {
         res.push(("type".to_owned(), OutputValue::text(word)));
     }
+    let request_timeout = match form {
+        EntryForm::Codex => take("requestTimeout").and_then(codex_request_timeout),
+        EntryForm::Common | EntryForm::Opencode | EntryForm::Goose | EntryForm::Continue => None,
+    };
     for key in keys::KEYS.iter().filter(|it| it.is_primary()) {
         let Some(path) = key_path(form, key) else { continue };
         let value = if key.field == EntryField::Command { command.take() } else { take(key.name) };
@@ -154,6 +159,7 @@ fn rewrite_entry(
             (None, value) => res.push((key.to_owned(), value)),
         }
     }
+    res.extend(request_timeout);
     for (key, _) in members {
         report.add_omitted(key, format!("{} has no such key", program.name));
     }
@@ -162,6 +168,39 @@ fn rewrite_entry(
         EntryForm::Codex => Some(rewrite_for_codex(res)),
         EntryForm::Common | EntryForm::Opencode | EntryForm::Continue => Some(res),
     }
+}
+
+/// Joins the timeouts of a start and of a request for a program that has one key for both (RPT-110).
+fn join_start_limit(program: &Program, members: &mut OutputMembers) {
+    let milliseconds = |key: &str, unit: f64| match members.iter().find(|it| it.0 == key) {
+        Some((_, OutputValue::Scalar(text))) => text.parse::<f64>().ok().map(|it| it * unit),
+        Some(_) | None => None,
+    };
+    let other = match program.start_limit {
+        StartLimit::Key("timeout") => "requestTimeout",
+        StartLimit::Key("connectionTimeout") => "connectionTimeout",
+        StartLimit::Key(_) | StartLimit::Variable(_) => return,
+    };
+    let start = keys::primary_name(EntryField::StartSeconds);
+    let Some(limit) = milliseconds(start, 1000.0).filter(|it| milliseconds(other, 1.0) == Some(*it)) else {
+        return;
+    };
+    let is_common = program.entry_form == EntryForm::Common;
+    // Smaller numbers may be seconds.
+    if is_common && limit <= 3600.0 {
+        return;
+    }
+    members.retain(|it| it.0 != start);
+    for (key, _) in members.iter_mut().filter(|it| is_common && it.0 == "requestTimeout") {
+        "timeout".clone_into(key);
+    }
+}
+
+/// The member of Codex for a timeout of requests in milliseconds.
+fn codex_request_timeout(milliseconds: OutputValue) -> Option<(String, OutputValue)> {
+    let OutputValue::Scalar(text) = milliseconds else { return None };
+    let seconds = text.parse::<f64>().ok()? / 1000.0;
+    Some((keys::primary_name(EntryField::RequestSeconds).to_owned(), OutputValue::scalar(seconds)))
 }
 
 /// Declares Streamable HTTP for a program that would connect to a bare `url` over server-sent events.

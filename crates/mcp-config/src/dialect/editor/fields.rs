@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host_model::{
-    ConfigValue, Exposure, ExposureFilter, Limits, NameClass, NamePolicy, Severity, TemplatePart,
+    ConfigValue, Exposure, ExposureFilter, Limits, NameClass, NamePolicy, Severity, StartLimit, TemplatePart,
 };
 
 use crate::de::{Field, Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{CheckError, Code, FixIntent, quoted, quoted_key};
-use crate::dialect::editor::conventions::{EnvValues, Program, VariableSyntax};
+use crate::dialect::editor::conventions::{EnvValues, Program, ShellVariables, VariableSyntax};
 use crate::dialect::editor::entry_fields::{Durations, ToolLists};
 use crate::dialect::editor::keys::{self, EntryKey};
 use crate::dialect::editor::server_maps::declared_inputs;
@@ -329,8 +329,9 @@ fn lower_env_name(name: &str, prefix: &str, at: &Location, context: &ReadContext
     is_name.then(|| template::parse_value(format!("{prefix}${{{name}}}"), ReferenceRule::Editor))
 }
 
-/// Lowers the timeouts of an entry. Each key has its own unit (DIA-07).
-pub(super) fn lower_limits(durations: &Durations, context: &ReadContext) -> Limits {
+/// Lowers the timeouts of an entry. Each key has its own unit (DIA-07). In some programs, `timeout` or
+/// `connectionTimeout` limits the start too (RPT-110).
+pub(super) fn lower_limits(durations: &Durations, program: &Program, context: &ReadContext) -> Limits {
     let Durations {
         timeout,
         request_milliseconds,
@@ -340,19 +341,30 @@ pub(super) fn lower_limits(durations: &Durations, context: &ReadContext) -> Limi
         start_milliseconds,
     } = durations;
     let mut limits = Limits::default();
+    let any_timeout = lower_timeout(timeout, context);
+    let connect = lower_duration(connect_milliseconds, MILLISECONDS_PER_SECOND, context);
+    let start_under_other_key = match program.start_limit {
+        StartLimit::Key(TIMEOUT) => any_timeout,
+        StartLimit::Key(CONNECTION_TIMEOUT) => connect,
+        StartLimit::Key(_) | StartLimit::Variable(_) => None,
+    };
     limits.request = lower_duration(request_milliseconds, MILLISECONDS_PER_SECOND, context)
         .or(lower_duration(request_seconds, 1.0, context))
-        .or(lower_timeout(timeout, context))
+        .or(any_timeout)
         .unwrap_or(limits.request);
-    limits.connect =
-        lower_duration(connect_milliseconds, MILLISECONDS_PER_SECOND, context).unwrap_or(limits.connect);
+    limits.connect = connect.unwrap_or(limits.connect);
     limits.startup = lower_duration(start_seconds, 1.0, context)
         .or(lower_duration(start_milliseconds, MILLISECONDS_PER_SECOND, context))
+        .or(start_under_other_key)
         .unwrap_or(limits.startup);
     limits
 }
 
 const MILLISECONDS_PER_SECOND: f64 = 1000.0;
+
+// Keys that limit the start in some programs.
+const TIMEOUT: &str = "timeout";
+const CONNECTION_TIMEOUT: &str = "connectionTimeout";
 
 /// Lowers `timeout`, which is in seconds for some programs (Cline: 60) and in milliseconds for others (Gemini CLI:
 /// 30000). Values from 1000 on are milliseconds; those that could also be seconds get a warning.
@@ -386,7 +398,9 @@ fn lower_duration(slot: &NullableField<f64>, per_second: f64, context: &ReadCont
 /// Lowers the tool lists. An excluded tool is hidden even if another list includes it.
 ///
 /// In the model a whitelist overrides the blacklist, so excluded names are removed from the whitelist here.
-pub(super) fn lower_exposure(lists: ToolLists) -> Exposure {
+///
+/// Gemini CLI also accepts a name with its arguments, such as `run(ls)`.
+pub(super) fn lower_exposure(lists: ToolLists, program: &Program) -> Exposure {
     let names = |lists: &mut dyn Iterator<Item = Vec<Field<String>>>| -> Vec<String> {
         lists.flatten().filter_map(Field::into_value).filter(|it| !it.trim().is_empty()).collect()
     };
@@ -399,7 +413,12 @@ pub(super) fn lower_exposure(lists: ToolLists) -> Exposure {
     let included: Vec<_> =
         included.into_iter().filter_map(NullableField::into_value).chain(listed).chain(available).collect();
     let has_list = !included.is_empty();
-    let included = names(&mut included.into_iter());
+    let mut included = names(&mut included.into_iter());
+    if program.shell_variables == ShellVariables::ReplacedEverywhere {
+        for name in &mut included {
+            name.truncate(name.find('(').filter(|at| *at > 0).unwrap_or(name.len()));
+        }
+    }
     let is_restricted = has_list && !included.iter().any(|it| it == "*");
     let excluded = names(&mut excluded.into_iter().filter_map(NullableField::into_value));
     let mut res = Exposure::all(NamePolicy::Qualify { class: NameClass::Strict });

@@ -10,7 +10,7 @@ use mcp_host_model::{
 use crate::de::{Location, NullableField, ReadContext};
 use crate::diagnostic::{Applicability, Code, FixIntent, quoted};
 use crate::dialect::editor::client_credentials;
-use crate::dialect::editor::conventions::{EntryForm, Program, ShellVariables, VariableSyntax};
+use crate::dialect::editor::conventions::{EntryForm, Program, ShellVariables, UrlSupport, VariableSyntax};
 use crate::dialect::editor::entry_fields::EntryFields;
 use crate::dialect::editor::fields::{self, DeclaredInputs, ValueReader};
 use crate::dialect::editor::keys::{self, EntryField, EntryKey};
@@ -84,8 +84,8 @@ pub(super) fn lower(
     }
     let url = choose_url(entry.urls, context);
     let declared = read_declared_transport(entry.transports, context);
-    let limits = fields::lower_limits(&entry.durations, context);
-    let exposure = fields::lower_exposure(entry.tools);
+    let limits = fields::lower_limits(&entry.durations, program, context);
+    let exposure = fields::lower_exposure(entry.tools, program);
 
     let has_neither = !entry.stdio.command.is_given() && !url.slot.is_given();
     if declared == DeclaredTransport::BuiltIn
@@ -113,6 +113,13 @@ pub(super) fn lower(
         ],
     };
     lowering::warn_without_effect(choice.kind().as_str(), foreign, context);
+    if let (TransportChoice::Url(..), UrlSupport::Unsupported(own_way)) = (&choice, program.url_support)
+        && program.is_of_file(&context.file)
+    {
+        let message = format!("{} only starts programs; only mcp-host connects to this URL", program.name);
+        context.warning(Code::NoEffect, &url.slot.at.at_key(), message, own_way);
+    }
+    report_keys_in_environment(node, at, context);
     let mut origin = context.origin(at, node.span.clone());
     origin.url_key = url.key;
     let transport = match choice {
@@ -147,6 +154,7 @@ pub(super) fn lower(
     };
     origin.inputs = Arc::clone(&inputs.defaults);
     origin.project = project.map(str::to_owned);
+    origin.start_limit = Some(program.start_limit);
     origin.stated_sharing = entry.sharing.into_value().map(Sharing::from);
     if program.variables == VariableSyntax::Unsupported && to_json(node).is_some_and(|it| it.contains("${")) {
         origin.unset_variables = UnsetVariablePolicy::Keep;
@@ -161,6 +169,26 @@ pub(super) fn lower(
         collect_metadata([(lowering::EXTRA_METADATA, lowering::collect_unknown_members(node, is_lowered))]);
     (spec.limits, spec.exposure) = (limits, exposure);
     LoweredEntry { kind, nothing_to_start: false, spec: Some(spec) }
+}
+
+/// Reports keys of a server that are among its variables, because their value is no text (RPT-107).
+fn report_keys_in_environment(entry: &Node, at: &Location, context: &ReadContext) {
+    for name in keys::of_field(EntryField::Environment).map(|key| key.name) {
+        let Some(environment) = entry.get(name) else { continue };
+        let environment_at = at.member(environment, context);
+        for member in environment.value.members().unwrap_or_default() {
+            let key = &*member.key.text;
+            let is_collection = member.value.members().is_some() || member.value.items().is_some();
+            if !is_collection || !(keys::find(key).is_some() || keys::foreign_key(key).is_some()) {
+                continue;
+            }
+            let member_at = environment_at.member(member, context);
+            context.remove_diagnostics(&member_at);
+            let message = format!("'{}' is a key of the server, not one of its variables", quoted(key));
+            let help = format!("move `{}` up, next to `{name}`", quoted(key));
+            context.error(Code::UnknownKey, &member_at.at_key(), message, help);
+        }
+    }
 }
 
 /// Warns about keys that only Goose reads, in files of other programs (DIA-13). Such a key may also be a misspelt

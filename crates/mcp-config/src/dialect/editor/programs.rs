@@ -2,9 +2,11 @@
 //!
 //! No other file knows these programs. New knowledge about a program is a row or a field here.
 
+use mcp_host_model::StartLimit;
+
 use crate::dialect::editor::conventions::{
     DISABLED, Disabling, ENABLED, EntryForm, EnvValues, FilePurpose, HomePrefix, JsonExtensions, Program,
-    ShellVariables, UrlTransport, VariableSyntax,
+    ShellVariables, UrlSupport, UrlTransport, VariableSyntax,
 };
 
 /// A program that is not in the table. Its conventions are those of mcp-host itself.
@@ -24,6 +26,8 @@ pub(crate) const UNKNOWN: Program = Program {
     json_extensions: JsonExtensions::Unknown,
     url_transport: UrlTransport::HttpUnlessDeclared,
     file_purpose: FilePurpose::Servers,
+    url_support: UrlSupport::Supported,
+    start_limit: StartLimit::Key("startup_timeout_sec"),
     required_lines: &[],
 };
 
@@ -56,6 +60,7 @@ pub(super) const GEMINI_CLI: Program = Program {
     disabling: Disabling::NameLists,
     json_extensions: JsonExtensions::Comments,
     file_purpose: FilePurpose::Settings,
+    start_limit: StartLimit::Key("timeout"),
     ..UNKNOWN
 };
 
@@ -69,6 +74,7 @@ const CLAUDE_CODE: Program = Program {
         "the list `disabledMcpjsonServers` of .claude/settings.local.json, or `/mcp` in Claude Code, does",
     ),
     json_extensions: JsonExtensions::None,
+    start_limit: StartLimit::Variable("MCP_TIMEOUT"),
     ..UNKNOWN
 };
 
@@ -82,6 +88,7 @@ const OPENCODE: Program = Program {
     entry_form: EntryForm::Opencode,
     json_extensions: JsonExtensions::CommentsAndCommas,
     file_purpose: FilePurpose::Settings,
+    start_limit: StartLimit::Key("timeout"),
     ..UNKNOWN
 };
 
@@ -93,6 +100,7 @@ pub(super) const CRUSH: Program = Program {
     shell_variables: ShellVariables::Replaced,
     json_extensions: JsonExtensions::None,
     file_purpose: FilePurpose::Settings,
+    start_limit: StartLimit::Key("timeout"),
     ..UNKNOWN
 };
 
@@ -104,6 +112,7 @@ pub(super) const CONTINUE: Program = Program {
     variables: VariableSyntax::Secrets,
     disabling: Disabling::Unsupported("Continue starts every server of its file"),
     file_purpose: FilePurpose::Settings,
+    start_limit: StartLimit::Key("connectionTimeout"),
     ..UNKNOWN
 };
 
@@ -114,6 +123,7 @@ pub(super) const LIBRE_CHAT: Program = Program {
     disabling: Disabling::Unsupported("LibreChat connects to every server of its file"),
     url_transport: UrlTransport::SseUnlessDeclared,
     file_purpose: FilePurpose::Settings,
+    start_limit: StartLimit::Key("initTimeout"),
     ..UNKNOWN
 };
 
@@ -196,6 +206,9 @@ pub(super) const PROGRAMS: &[Program] = &[
         variables: VariableSyntax::Unsupported,
         disabling: Disabling::Unsupported("it starts every server of its file"),
         json_extensions: JsonExtensions::None,
+        url_support: UrlSupport::Unsupported(
+            "add the URL in its settings, under Connectors; or start a bridge: `npx -y mcp-remote URL`",
+        ),
         ..UNKNOWN
     },
     CLAUDE_CODE,
@@ -295,6 +308,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         entry_form: EntryForm::Goose,
         disabling: Disabling::Key(ENABLED),
         file_purpose: FilePurpose::Settings,
+        start_limit: StartLimit::Key("timeout"),
         ..UNKNOWN
     },
     CONTINUE,

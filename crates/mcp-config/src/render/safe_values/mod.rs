@@ -49,7 +49,7 @@ const SAFE_NAMES: WordList = WordList(
 
 /// Substrings of names whose values are secret.
 const SECRET_PARTS: WordList = WordList(
-    "token secret context pwd apikey auth bearer cred cookie session private sign licen connection \
+    "token secret passw passphrase context pwd apikey auth bearer cred cookie session private sign licen connection \
     account login mnemonic wallet webhook cert",
 );
 /// Whole words of names whose values are secret.
@@ -271,10 +271,34 @@ pub(super) fn is_path(text: &str) -> bool {
     let is_rooted = ["/", "./", "../", "~/"].iter().any(|it| text.starts_with(it));
     let has_drive =
         matches!(text.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
-    let is_part =
-        |it: &str| it.trim_start_matches(['.', '~']).is_empty() || is_plain_words(it.trim_start_matches('.'));
+    let is_part = |it: &str| {
+        let word = it.trim_start_matches(['.', '~']);
+        word.is_empty() || is_plain_words(it.trim_start_matches('.')) || is_title(word)
+    };
     let is_short = text.len() <= 2 * MAX_SHOWN_LENGTH && !text.contains("://");
     text == "." || (is_short && (is_rooted || has_drive) && text.split(['/', '\\', ':']).all(is_part))
+}
+
+/// Returns whether the text is a name of capitalised words with blanks, such as `Application Support`.
+fn is_title(text: &str) -> bool {
+    let is_capitalised = |it: &str| {
+        it.starts_with(|it: char| it.is_ascii_uppercase()) && it.bytes().all(|it| it.is_ascii_alphabetic())
+    };
+    text.contains(' ') && text.split(' ').all(|it| is_capitalised(it) && is_plain_words(it))
+}
+
+/// Returns whether the text is a sentence of a comment without a name like a secret: letters, blanks and the signs of a
+/// sentence, and at least three words.
+pub(super) fn is_plain_sentence(text: &str) -> bool {
+    let mut words = 0;
+    let all_plain = text.split(' ').filter(|it| !it.is_empty()).all(|word| {
+        let word = word.trim_start_matches('(').trim_end_matches(['.', ',', ';', '!', '?', ')']);
+        let word = if word == "-" { "" } else { word };
+        words += usize::from(!word.is_empty());
+        word.is_empty()
+            || (word.bytes().all(|it| it.is_ascii_alphabetic()) && is_word(word) && !has_secret_name(word))
+    });
+    all_plain && words >= 3
 }
 
 /// The ranges of scheme, host and plain path words of a URL; none of a text that is not a URL, or of a URL with a user.

@@ -88,6 +88,33 @@ fn possible_secrets_are_hidden() {
     check("x npx", "npx");
 }
 
+/// RPT-212
+#[test]
+fn paths_with_blanks_and_plain_comments_are_shown() {
+    for path in ["/home/me/My Files", "C:\\Program Files\\nodejs", "~/Library/Application Support/x"] {
+        assert!(is_path(path), "{path}");
+    }
+    for path in ["/usr/bin/x hunter2", "/usr/bin/x --token Hunter", "/srv/aB3dE5 fG7hJ9"] {
+        assert!(!is_path(path), "{path}");
+    }
+    for text in ["the server of the team", "started by the agent, see below.", "only for tests (slow)"] {
+        assert!(is_plain_sentence(text), "{text}");
+    }
+    for text in [
+        "hunter",
+        "a hunter",
+        "the old token was hunter",
+        "my password is hunter",
+        "use key hunter for it",
+        "see sk-live-abcdef for it",
+        "it is x7f3b2c9 and so",
+        "ask KEY=hunter of the team",
+        "it was qwrtzpsdfghjklxcvb once",
+    ] {
+        assert!(!is_plain_sentence(text), "{text}");
+    }
+}
+
 #[test]
 fn unreadable_argument_hides_the_following_ones() {
     let shown = visible_arguments(Some("npx"), &[Some("-y"), None, Some("hunter")]);

@@ -43,6 +43,12 @@ fn read_text_of(file: File) -> Result<String, FileError> {
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(FileError::TooLarge);
     }
+    // A text in UTF-16 without a mark can be UTF-8 with a NUL beside each character.
+    if let [a, b, c, d, ..] = *bytes
+        && matches!([a == 0, b == 0, c == 0, d == 0], [true, false, true, false] | [false, true, false, true])
+    {
+        return Err(FileError::NotText { line: 1, utf16: Utf16::Likely });
+    }
     String::from_utf8(bytes).map_err(|it| {
         let before = &it.as_bytes()[..it.utf8_error().valid_up_to()];
         let line = 1 + before.iter().filter(|it| **it == b'\n').count();
@@ -68,13 +74,13 @@ impl FileError {
     }
 }
 
-/// Whether a file is probably UTF-16, judged by its byte order mark.
+/// Whether a file is probably UTF-16, judged by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Utf16 {
-    /// It begins with the byte order mark of UTF-16.
+    /// It begins with the byte order mark of UTF-16, or with characters beside NULs.
     Likely,
-    /// It does not begin with that mark.
+    /// It begins otherwise.
     No,
 }
 
@@ -114,6 +120,8 @@ mod tests {
         check("é\n".as_bytes(), Ok("é\n"));
         check(b"a\nb\xff", Err("line 2 is not UTF-8; save the file as UTF-8 text"));
         check(b"\xff\xfe{\0", Err("it is UTF-16; save it as UTF-8"));
+        check(b"{\0\"\0", Err("it is UTF-16; save it as UTF-8"));
+        check(b"\0{\0\"", Err("it is UTF-16; save it as UTF-8"));
         check(&vec![b'a'; MAX_FILE_BYTES as usize + 1], Err("it is larger than 8 MiB"));
         let folder = tempfile::tempdir().unwrap();
         // RPT-250

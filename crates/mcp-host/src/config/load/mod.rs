@@ -135,6 +135,12 @@ pub enum LoadError {
         /// The file.
         path: String,
     },
+    /// The file is empty, and its name determines no dialect.
+    #[error("{path} is empty, and its name does not determine the dialect")]
+    Empty {
+        /// The file.
+        path: String,
+    },
     /// The format of the file is known but not supported.
     #[error("{path}: this is {}, which is not read yet", .format.name)]
     UnsupportedFormat {
@@ -214,6 +220,7 @@ pub(crate) fn load_with(
 fn detect_dialect(path: &str, text: &str) -> Result<Dialect, LoadError> {
     detect(path, text).ok_or_else(|| match detect_unsupported_format(path, text) {
         Some(format) => LoadError::UnsupportedFormat { path: path.to_owned(), format },
+        None if text.trim().is_empty() => LoadError::Empty { path: path.to_owned() },
         None => LoadError::UnknownDialect { path: path.to_owned() },
     })
 }

@@ -157,7 +157,11 @@ impl<I: Clone> Machine<I> {
             None => Sharing::PerOwner,
         });
         let (id, era, error) = (slot.name.clone(), running.map(|it| it.era), slot.failure().cloned());
-        ServerStatus { id, state, era, sharing, error }
+        let launcher = match &slot.config {
+            SlotConfig::Server(server) => server.endpoint.package_launcher().map(str::to_owned),
+            SlotConfig::Invalid(_) | SlotConfig::Missing => None,
+        };
+        ServerStatus { id, state, era, sharing, error, launcher }
     }
 
     /// Updates and returns all current problems. A problem that existed before keeps its time (DM-124).

@@ -144,14 +144,14 @@ fn problems_of_prompts_and_resources_have_the_same_form() {
 
 #[test]
 fn malformed_item_is_a_problem_and_the_others_stay() {
-    let rejected = |list, name: Option<&str>| RejectedItem {
+    let rejected = |list, name: Option<&str>, position: usize| RejectedItem {
         list,
-        item: InvalidItem::new(name.map(str::to_owned), "it has no `inputSchema`"),
+        item: InvalidItem::new(name.map(str::to_owned), Some(position), "it has no `inputSchema`"),
     };
     let rejected = vec![
-        rejected(ListKind::Tool, Some("bad")),
-        rejected(ListKind::Tool, None),
-        rejected(ListKind::Prompt, None),
+        rejected(ListKind::Tool, Some("bad"), 1),
+        rejected(ListKind::Tool, None, 3),
+        rejected(ListKind::Prompt, None, 5),
     ];
     let mut entry = server(NamePolicy::Reject, "a", "good", "");
     entry.lists = Arc::new(ServerLists { rejected, ..lists("good") });
@@ -161,13 +161,13 @@ fn malformed_item_is_a_problem_and_the_others_stay() {
         ids,
         [
             "mcp/server/a/tool_malformed/bad",
-            "mcp/server/a/tool_malformed/#2",
-            "mcp/server/a/prompt_malformed/#3"
+            "mcp/server/a/tool_malformed/#3",
+            "mcp/server/a/prompt_malformed/#5"
         ]
     );
     let verdicts: Vec<_> =
         catalog.decisions(ListKind::Tool).map(|it| (it.original.as_str(), it.verdict.as_str())).collect();
-    assert_eq!(verdicts, [("good", "exposed"), ("bad", "malformed"), ("#2", "malformed")]);
+    assert_eq!(verdicts, [("good", "exposed"), ("bad", "malformed"), ("#3", "malformed")]);
 }
 
 #[test]

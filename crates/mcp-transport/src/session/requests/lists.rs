@@ -169,7 +169,7 @@ impl Session {
                     server = self.dial.label(),
                     "a tool is rejected: {reason}"
                 );
-                rejected.push(InvalidItem::new(Some(tool.name.to_string()), reason.to_string()));
+                rejected.push(InvalidItem::new(Some(tool.name.to_string()), None, reason.to_string()));
                 false
             }
         });
@@ -291,13 +291,18 @@ impl<T> ListPages<T> {
     /// Adds a page that was received at this time.
     fn add(&mut self, page: Page<T>, received_at: Instant) {
         let list = &mut self.list;
+        let items_before = list.items.len() + list.rejected.len();
         if list.items.is_empty() {
             // Most lists have one page, whose items are not copied.
             list.items = page.items;
         } else {
             list.items.extend(page.items);
         }
-        list.rejected.extend(page.rejected);
+        list.rejected.extend(page.rejected.into_iter().map(|mut item| {
+            // A page counts from its own first item.
+            item.position = item.position.map(|position| position + items_before);
+            item
+        }));
         list.defect = list.defect.take().or(page.defect.map(ListDefect::Page));
         let page_expires_at = expires_at(page.freshness, received_at);
         (list.freshness, self.expires_at) = match self.count {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host_config::Colour;
-use mcp_host_model::{CallFailure, CallResult, ErrorKind, Limits};
+use mcp_host_model::{CallFailure, CallMetadata, CallResult, ErrorKind, Limits, Severity};
 use mcp_host_registry::ToolLookup;
 use mcp_host_runtime::{Approval, DesiredServers, Host, HostSnapshot, ServerState, Supervision, ToolCall};
 use mcp_host_transport::OnProgress;
@@ -17,10 +17,11 @@ use mcp_host_transport::OnProgress;
 use crate::args::{CallArgs, Format};
 use crate::call_arguments::{self, CallArguments};
 use crate::config::context::Context;
+use crate::config::file::UsedServers;
 use crate::config::refusal::{StartRefusal, failed_call_result, open_with_lock};
 use crate::host::known_tools::remember_tools;
 use crate::host::tool_owners::{StartedServers, ToolOwners};
-use crate::host::{select_server, with_servers};
+use crate::host::{self, select_server, with_host};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::progress::{ProgressDisplay, fraction, progress_text};
@@ -47,7 +48,11 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
     let invalid_entries: Vec<String> = desired.failed.iter().map(|entry| entry.id.clone()).collect();
     let stdio_servers = detach::stdio_servers(&desired);
     let ToolOwners { first, others } = ToolOwners::find(desired, &args.tool);
-    let exit = with_servers(first, Supervision::Off, approval, signals, async |host| {
+    let mut options = host::options(Supervision::Off);
+    options.catalog.approval = approval;
+    let requested = args.max_result.or(args.save.is_some().then_some(usize::MAX));
+    options.result_bytes = context.result_bytes(requested);
+    let exit = with_host(Host::start(options), first, signals, async |host| {
         let started = others.wait_for_tool(host, &context.progress(), &args.tool).await;
         if args.detach {
             let detached = detach::detach(context, host, args, &arguments, &stdio_servers).await;
@@ -78,7 +83,11 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
 async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Failure> {
     let words = args.arguments.clone();
     let arguments = run_blocking(move || call_arguments::parse(&words)).await?;
-    let (file, approval) = open_with_lock(context, Some(&args.file))
+    let used = match &args.server {
+        Some(server) => UsedServers::Named(server),
+        None => UsedServers::OwnersOf(&args.tool),
+    };
+    let (file, approval) = open_with_lock(context, Some(&args.file), used)
         .await
         .map_err(|refusal| refusal_report(context, args, &refusal))?;
     let path = file.path;
@@ -86,12 +95,6 @@ async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Fai
     if let Some(seconds) = args.timeout {
         for server in &mut desired.servers {
             limit_durations(&mut server.spec.limits, Duration::from_secs(seconds));
-        }
-    }
-    if args.save.is_some() {
-        // The result limit keeps results small for models. Saved content must be complete.
-        for server in &mut desired.servers {
-            server.spec.limits.result_bytes = server.spec.limits.message_bytes;
         }
     }
     Ok(PreparedCall { arguments, path, desired, approval })
@@ -199,7 +202,7 @@ fn exit_code(result: &CallResult, presence: ToolPresence) -> Exit {
 fn call_report(context: &Context, args: &CallArgs, result: &CallResult, exit: Exit) -> Report {
     let (out, err) = match (context.format, &result.error) {
         (Format::Json, _) => (json::document(result), String::new()),
-        (Format::Text, None) => (result_text(result), String::new()),
+        (Format::Text, None) => (result_text(result), warning_lines(result, context.console.err_colour)),
         (Format::Text, Some(failure)) => {
             let colour = context.console.err_colour;
             (
@@ -209,6 +212,19 @@ fn call_report(context: &Context, args: &CallArgs, result: &CallResult, exit: Ex
         }
     };
     Report { out, err, exit, ..Report::default() }
+}
+
+/// The warnings about a result, and how to get all of one that was cut.
+fn warning_lines(result: &CallResult, colour: Colour) -> String {
+    let CallMetadata { warnings, full_bytes, .. } = &result.metadata;
+    let label = style::severity(colour, Severity::Warning);
+    let warning = |it: &String| format!("{label}: {}\n", sanitize::line(it));
+    let mut text: String = warnings.iter().map(warning).collect();
+    if let Some(bytes) = full_bytes {
+        text.push_str(&format!("{label}: the result has {bytes} bytes, of which a part is printed\n"));
+        text.push_str(&style::help(colour, "`--max-result SIZE`, `--format json` or a pipe gives all of it"));
+    }
+    text
 }
 
 /// The servers that are not ready, with their errors, if a tool was not found: one of them may have it.
@@ -223,7 +239,7 @@ pub(super) fn unavailable_servers(published: &HostSnapshot, result: &CallResult,
 
 /// The help line for most kinds of errors.
 fn error_help(failure: &CallFailure, file: &Path, tool: &str, colour: Colour) -> String {
-    let file = file.display();
+    let file = quote_path(file);
     let help = match failure.kind {
         ErrorKind::ToolNotFound => Some(format!("`mcp-host tools {file}` lists the tools")),
         ErrorKind::Validation => {

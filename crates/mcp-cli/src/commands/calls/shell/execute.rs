@@ -1,13 +1,13 @@
 //! Executes the commands of the shell. Their output is that of the program's commands with the same names.
 
-use mcp_host_model::{ErrorKind, PromptMessage, ServerId};
+use mcp_host_model::{ErrorKind, ServerId};
 use mcp_host_runtime::{Host, HostSnapshot, RequestOptions};
 
 use super::command::{ShellCommand, help};
 use crate::args::Format;
-use crate::call_arguments::pairs::pairs_to_strings;
-use crate::call_arguments::{self, CallArguments};
+use crate::call_arguments;
 use crate::commands::calls::call::{call, call_error, unavailable_servers};
+use crate::commands::calls::prompt::{fetch_prompt, prompt_text};
 use crate::commands::servers::list::name_filter::NameFilter;
 use crate::commands::servers::list::prompts::{PromptsJson, prompt_table};
 use crate::commands::servers::list::resources::{ResourcesJson, resource_tables};
@@ -17,7 +17,7 @@ use crate::host::unknown_server;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{json, sanitize, style};
-use crate::render::call_result::{content_text, resource_text, result_text};
+use crate::render::call_result::{resource_text, result_text};
 use crate::render::status::{problem_lines, server_lines};
 use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
@@ -136,22 +136,11 @@ async fn get_prompt(
     name: &str,
     words: Vec<String>,
 ) -> Result<Report, Failure> {
-    // The arguments of a prompt are always strings.
-    let arguments = match run_blocking(move || call_arguments::parse(&words)).await? {
-        CallArguments::Object(json) => json,
-        CallArguments::Pairs(pairs) => pairs_to_strings(&pairs),
-    };
-    let prompt = host.get_prompt(name, &arguments, RequestOptions::default()).await?;
+    let prompt = fetch_prompt(host, name, words, RequestOptions::default()).await?;
     Ok(Report::out(match context.format {
         Format::Json => json::line(&prompt.raw),
-        Format::Text => prompt.messages.iter().map(message_text).collect(),
+        Format::Text => prompt_text(&prompt),
     }))
-}
-
-/// A message of a prompt as text: `user: …`.
-fn message_text(message: &PromptMessage) -> String {
-    let PromptMessage { role, content, .. } = message;
-    format!("{}: {}", sanitize::line(role), content_text(content))
 }
 
 /// The id of a server that exists.

@@ -77,6 +77,7 @@ pub(crate) async fn run(context: &Context, args: ShellArgs, signals: &mut Signal
     let recorder = record.as_ref().map(|_| Recorder::default());
     let mut options = host::options(Supervision::default());
     options.catalog.approval = approval;
+    options.result_bytes = context.result_bytes(None);
     let host = match &recorder {
         Some(recorder) => Host::with_dialer(options, recording_dialer(recorder)),
         None => Host::start(options),

@@ -209,9 +209,11 @@ fn error_help(error: &EditError, profile: Profile) -> Option<String> {
         EditError::InvalidFile { .. } => {
             Some("`mcp-host check` shows the position; correct it first".to_owned())
         }
-        EditError::NoDisablingKey { .. } => {
-            Some("`\"disabled\": true` in the entry disables it for mcp-host alone".to_owned())
-        }
+        EditError::NoDisablingKey { .. } => Some(
+            "`\"disabled\": true` in the entry disables it for mcp-host alone; `mcp-host remove` removes it"
+                .to_owned(),
+        ),
+        EditError::CannotDisable(_) => Some("`mcp-host remove` removes it".to_owned()),
         EditError::UnsupportedLayout { .. } => Some("edit the file by hand".to_owned()),
         EditError::InvalidResult { .. } | EditError::Unsupported { .. } => {
             Some(format!("`mcp-host schema {}` describes the format", profile.dialect().as_str()))

@@ -6,7 +6,6 @@
 mod lists;
 mod lock_check;
 mod network;
-mod program;
 mod report;
 mod server_tests;
 mod step_log;

@@ -8,15 +8,15 @@ use std::time::Duration;
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Endpoint, Secret, StdioEndpoint};
 use mcp_host_registry::{CatalogServer, ServerLists};
-use mcp_host_runtime::{Logins, ServerDefinitions};
+use mcp_host_runtime::{Logins, ServerDefinitions, connect_help};
 use mcp_host_transport::{
     ProcessExit, ProgramSearch, ProgramSearchResult, Session, find_missing_script, find_program,
+    missing_command_help,
 };
 
 use super::lists::{FetchedLists, StartBudget, fetch_lists};
 use super::lock_check::LockState;
 use super::network::check_network;
-use super::program::{downloads_packages, install_help};
 use super::report::StepResult;
 use super::step_log::StepLog;
 use crate::host;
@@ -146,15 +146,16 @@ async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
             Some("write its full path, or set `cwd` to the directory that it is in".to_owned()),
         ),
         (ProgramSearchResult::Found(path), None) => StepResult::passed(path.display().to_string()),
-        (ProgramSearchResult::NotFound, _) if command.contains('/') => {
-            StepResult::failed(format!("the file {command} does not exist"), Some(install_help(command)))
-        }
+        (ProgramSearchResult::NotFound, _) if command.contains('/') => StepResult::failed(
+            format!("the file {command} does not exist"),
+            Some(missing_command_help(command)),
+        ),
         (ProgramSearchResult::NotFound, _) if is_configured => StepResult::failed(
             format!("{command} is not on the PATH that the entry's `env` sets"),
             Some("add the program's folder to that PATH, or remove PATH from `env`".to_owned()),
         ),
         (ProgramSearchResult::NotFound, _) => {
-            StepResult::failed(format!("{command} is not on the PATH"), Some(install_help(command)))
+            StepResult::failed(format!("{command} is not on the PATH"), Some(missing_command_help(command)))
         }
         (lookup, _) => match lookup.start_error() {
             Some(error) => StepResult::failed(error.to_string(), Some(error.help().to_owned())),
@@ -170,7 +171,7 @@ async fn connect(step_log: &StepLog, server: &ResolvedServer, endpoint: &Endpoin
     let session = match host::open_session(server, endpoint, limits, logins.as_ref()).await {
         Ok(session) => session,
         Err(error) => {
-            step_log.record("handshake", StepResult::failed(error.to_string(), error.help()));
+            step_log.record("handshake", StepResult::failed(error.to_string(), connect_help(server, &error)));
             return None;
         }
     };
@@ -182,11 +183,7 @@ async fn connect(step_log: &StepLog, server: &ResolvedServer, endpoint: &Endpoin
     };
     let (era, version) = (session.era().as_str(), session.version().as_str());
     let message = format!("{identity}, {era} era, protocol {version}: {}", session.era_reason());
-    let package_runner = match endpoint {
-        Endpoint::Stdio(stdio) if downloads_packages(&stdio.command) => Some(&stdio.command),
-        Endpoint::Stdio(_) | Endpoint::Sse(_) | Endpoint::WebSocket(_) | Endpoint::Http(_) => None,
-    };
-    let result = match (step_log.elapsed() >= SLOW_HANDSHAKE, package_runner) {
+    let result = match (step_log.elapsed() >= SLOW_HANDSHAKE, endpoint.package_launcher()) {
         (false, _) => StepResult::passed(message),
         (true, Some(command)) => StepResult::warning(
             format!("{message}; slow"),

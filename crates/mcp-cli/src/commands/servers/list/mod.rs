@@ -20,6 +20,7 @@ use crate::commands::servers::list::target::NO_SERVERS;
 use crate::commands::servers::list::tool_stream::ToolStream;
 use crate::commands::servers::list::tools::ToolsView;
 use crate::config::context::Context;
+use crate::config::file::UsedServers;
 use crate::config::refusal::{StartRefusal, open_with_lock};
 use crate::host::known_tools::remember_tools;
 use crate::host::startup::{WaitFor, starting_servers, wait_and_show};
@@ -124,7 +125,11 @@ async fn prepare(
     target: ListTarget<'_>,
 ) -> Result<PreparedList, Failure> {
     let ServerArgs { file, server } = servers;
-    let (file, approval) = open_with_lock(context, file.as_deref())
+    let used = match (server.as_deref(), target) {
+        (None, ListTarget::Tools(ToolsView::Single(tool), _)) => UsedServers::OwnersOf(tool),
+        (server, _) => UsedServers::named(server),
+    };
+    let (file, approval) = open_with_lock(context, file.as_deref(), used)
         .await
         .map_err(|refusal| refusal_report(context, target, refusal))?;
     let desired = select_server(file.loaded.desired, server.as_deref())?;

@@ -1,0 +1,46 @@
+//! Texts of files with a new server, also of files that do not exist yet.
+
+use std::path::Path;
+use std::slice;
+
+use mcp_host_config::{
+    Document, EditError, FieldFallback, Profile, WrittenFile, add_server, detect, write_servers,
+};
+use mcp_host_model::{Dialect, ServerSpec};
+
+use crate::config::context::Context;
+
+/// The help if the dialect of a new file is not known.
+pub(super) const NAME_HELP: &str = "name it .mcp.json, .minds/mcp.yaml or agent.yaml, or add `--dialect`";
+
+/// The profile of a file to create, by the options and its name. The error is a message for the user.
+pub(super) fn profile_of_new_file(context: &Context, path: &Path) -> Result<Profile, String> {
+    let (options, path) = (context.dialect, path.display().to_string());
+    let dialect = options.dialect.or_else(|| detect(&path, ""));
+    let profile = options.profile.or_else(|| dialect.map(Profile::default_for));
+    let profile = profile
+        .ok_or_else(|| format!("{path} does not exist, and its name does not determine the dialect"))?;
+    match profile.dialect() {
+        Dialect::Acp => Err(EditError::SessionRequest.to_string()),
+        Dialect::HoloDeck | Dialect::Dominds | Dialect::McpJson => Ok(profile),
+    }
+}
+
+/// The text of the document with this server. An empty text is that of a new file.
+pub(super) fn add_to_text(document: &Document<'_>, server: &ServerSpec) -> Result<WrittenFile, EditError> {
+    match document.profile.dialect() {
+        Dialect::HoloDeck | Dialect::Dominds if document.text.is_empty() => {
+            let written = write_servers(slice::from_ref(server), document.profile, &|_| None);
+            let omitted = written.unsupported.iter().find(|it| it.fallback == FieldFallback::ServerOmitted);
+            match omitted {
+                Some(it) => {
+                    Err(EditError::Unsupported { field: it.field.clone(), reason: it.reason.clone() })
+                }
+                None => Ok(written),
+            }
+        }
+        Dialect::HoloDeck | Dialect::Dominds | Dialect::McpJson | Dialect::Acp => {
+            add_server(document, server)
+        }
+    }
+}
