@@ -14,10 +14,10 @@ use mcp_host_recording::Recording;
 use mcp_host_registry::LockFile;
 use mcp_host_transport::internal::{EventStreamParser, LineBuffer, map_json_strings, scan::scan};
 
-const SMALL: usize = 1 << 11;
+const SMALL: usize = 1 << 10;
 const FACTOR: usize = 32;
 /// How much longer the large text may take. A machine under load is slow now and then.
-const MAX_GROWTH: u32 = 256;
+const MAX_GROWTH: u32 = 400;
 /// Times below this are not compared.
 const MIN_TIME: Duration = Duration::from_millis(40);
 

@@ -233,13 +233,14 @@ impl BrokenJson<'_> {
         for (offset, character) in self.text[start..].char_indices().take_while(|it| it.0 <= end - start) {
             let at = start + offset;
             let (rest, after) = (&self.text[at..], at + character.len_utf8());
-            let line = rest.lines().next().unwrap_or_default();
+            // The rest of the line is measured for a comment only: a word may have as many characters as the line.
+            let line_length = || rest.lines().next().unwrap_or_default().len();
             return Some(match (look_alike(character), character) {
                 (Some(LookAlike::Quote), _) if offset == 0 => self.correct_quotes(at, character),
                 (Some(LookAlike::Quote), _) => None,
                 (Some(LookAlike::Blank), _) => replace(at..after, " "),
                 (Some(LookAlike::Sign(sign)), _) => replace(at..after, &sign.to_string()),
-                (None, '#') => replace(at..at + line.len(), ""),
+                (None, '#') => replace(at..at + line_length(), ""),
                 (None, _) if describe_conflict_marker(self.text, at).is_some() => None,
                 (None, '`') if !rest.starts_with("```") => self.correct_quotes(at, character),
                 (None, '=') => replace(at..after, ":"),
