@@ -69,9 +69,10 @@ pub mod internal {
 pub use catalog::diff::{CatalogDiff, CatalogStep, ListDiff, ResourceKey};
 pub use catalog::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 pub use catalog::generation::{ActiveProblem, Generation};
+pub use catalog::item_list::{ItemIter, ItemList};
 pub use catalog::lookup::ToolLookup;
 pub use catalog::name_owner::NameOwner;
-pub use catalog::server_slice::decide_all;
+pub use catalog::server_slice::{ServerSlice, decide_all};
 pub use catalog::snapshot::Catalog;
 pub use catalog::tool_budget::{BudgetTracker, ToolBudget};
 pub use catalog::view::{CatalogView, NamedView, Selection, ViewFilter};

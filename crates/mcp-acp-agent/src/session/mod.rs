@@ -234,7 +234,7 @@ impl SessionMcp {
     /// Returns the current tools, in the order of [`SessionMcp::statuses`]. The names of a client's tools are
     /// accepted by every provider; those of the agent's own servers follow its configuration.
     pub fn tools(&self) -> Vec<ExposedTool> {
-        self.catalog().tools().to_vec()
+        self.catalog().tools().iter().cloned().collect()
     }
 
     /// Returns the current catalog.

@@ -10,7 +10,7 @@ use mcp_host_registry::CatalogHash;
 use mcp_host_runtime::HostSnapshot;
 use parking_lot::Mutex;
 
-use crate::access::scope::{NameStyle, Scope};
+use crate::access::scope::Scope;
 use crate::lists::definitions::Definitions;
 use crate::lists::gateway_resources::GatewayResource;
 use crate::lists::listing::{Audience, ListFilter, Listing};
@@ -29,8 +29,10 @@ pub(crate) struct ListingCache(Mutex<CacheState>);
 struct CacheState {
     /// The catalog hash and the generation that the entries belong to.
     version: Option<(CatalogHash, u64)>,
-    exposed_definitions: Lazy<Definitions>,
-    original_definitions: Lazy<Definitions>,
+    /// The definitions by the style of their names.
+    definitions: [Lazy<Definitions>; 2],
+    /// The definitions of the previous version, until those of this one are built.
+    before: [Option<Arc<Definitions>>; 2],
     /// The scopes with their lists for each audience, the most recently used one last.
     listings: Vec<(Arc<Scope>, [Lazy<Listing>; 2])>,
 }
@@ -47,11 +49,13 @@ impl ListingCache {
         let (definitions, listing) = self.entry(snapshot, scope, audience);
         let catalog = &snapshot.catalog;
         let listing = listing.get_or_init(|| {
-            let definitions = definitions
-                .get_or_init(|| Arc::new(Definitions::of(catalog, scope.names, gateway_resources)));
+            let definitions = definitions.get_or_init(|| {
+                let before = self.0.lock().before[scope.names as usize].take();
+                Arc::new(Definitions::of(catalog, scope.names, gateway_resources, before.as_deref()))
+            });
             let leased = snapshot.servers.iter().filter(|status| status.sharing == Some(Sharing::PerOwner));
             let leased = leased.filter_map(|status| ServerId::parse(&status.id).ok()).collect();
-            Arc::new(Listing::build(Arc::clone(definitions), catalog, filter, leased))
+            Arc::new(Listing::build(Arc::clone(definitions), filter, leased))
         });
         Arc::clone(listing)
     }
@@ -67,12 +71,12 @@ impl ListingCache {
         let version = Some((snapshot.catalog.hash(), snapshot.generation));
         let mut state = self.0.lock();
         if state.version != version {
-            *state = CacheState { version, ..CacheState::default() };
+            let before = std::mem::take(&mut *state);
+            let last =
+                |style: usize| before.definitions[style].get().or(before.before[style].as_ref()).cloned();
+            *state = CacheState { version, before: [last(0), last(1)], ..CacheState::default() };
         }
-        let definitions = match scope.names {
-            NameStyle::Exposed => Arc::clone(&state.exposed_definitions),
-            NameStyle::Original => Arc::clone(&state.original_definitions),
-        };
+        let definitions = Arc::clone(&state.definitions[scope.names as usize]);
         let listings = &mut state.listings;
         let by_pointer = listings.iter().rposition(|(cached, _)| Arc::ptr_eq(cached, scope));
         let entry = match by_pointer.or_else(|| listings.iter().position(|(cached, _)| cached == scope)) {

@@ -1,17 +1,19 @@
 //! The definitions of one generation as text, shared by all scopes.
 //!
-//! The definitions of a list are in one buffer, separated by commas. An unfiltered list is a slice of the buffer, and
-//! a filtered one consists of ranges.
+//! The definitions of a list of one server are in one buffer, separated by commas. A list consists of ranges of these
+//! buffers. A change of one server costs only its own definitions; the others are those of the previous generation.
 
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
 use mcp_host_model::{HeaderArgument, Method, RawJson, ServerId};
-use mcp_host_registry::{Catalog, ExposedName, prompt_for_clients, resource_for_clients, tool_for_clients};
+use mcp_host_registry::{
+    Catalog, ExposedName, ServerSlice, prompt_for_clients, resource_for_clients, tool_for_clients,
+};
 
 use crate::access::scope::NameStyle;
-use crate::lists::exposed_uri::UriOwners;
+use crate::lists::exposed_uri::{ToolUris, UriOwners, find_tool_uris};
 use crate::lists::gateway_resources::GatewayResource;
 use crate::protocol::json_splice;
 use crate::protocol::message_writer::json_string;
@@ -62,18 +64,44 @@ pub(crate) struct CatalogTarget {
 /// last.
 #[derive(Debug)]
 pub(crate) struct Definitions {
+    catalog: Arc<Catalog>,
+    names: NameStyle,
+    servers: Vec<Arc<ServerDefinitions>>,
     lists: [DefinitionList; 4],
     /// Empty for original names, which are those of one server.
     uri_owners: UriOwners,
 }
 
+/// The definitions of one server. The next generation uses them again if nothing that they depend on has changed.
+#[derive(Debug)]
+struct ServerDefinitions {
+    slice: Arc<ServerSlice>,
+    /// The URIs of the user interfaces of its tools.
+    tool_uris: ToolUris,
+    /// The URIs of its items that another server keeps unchanged.
+    foreign_uris: Vec<Box<str>>,
+    lists: [Arc<DefinitionPart>; 4],
+}
+
 /// The definitions of one list.
 #[derive(Debug, Default)]
 pub(crate) struct DefinitionList {
+    parts: Vec<Arc<DefinitionPart>>,
+    /// The position of the first entry of each part.
+    starts: Vec<usize>,
+    len: usize,
+    /// The position of the last entry with each key.
+    keys: ahash::HashMap<Arc<str>, usize>,
+    /// The position of the previous entry with the same key, by the position of an entry. Few keys are repeated.
+    previous: ahash::HashMap<usize, usize>,
+}
+
+/// Consecutive definitions of a list: those of one server, or those of the gateway.
+#[derive(Debug, Default)]
+struct DefinitionPart {
+    /// The definitions, separated by commas.
     text: Vec<u8>,
     entries: Vec<DefinitionEntry>,
-    /// The position of the last entry with each key. A key is a listed name, or an exposed URI.
-    index: ahash::HashMap<Arc<str>, usize>,
     /// The arguments that headers repeat, by the position of the tool. Most tools have none.
     header_arguments: ahash::HashMap<usize, Vec<HeaderArgument>>,
 }
@@ -81,13 +109,16 @@ pub(crate) struct DefinitionList {
 /// One definition.
 #[derive(Debug)]
 pub(crate) struct DefinitionEntry {
-    /// Its range in the text.
+    /// Its range in the text of its part.
     range: Range<usize>,
     pub(crate) hash: blake3::Hash,
     /// `None` for a resource of the gateway.
     pub(crate) target: Option<CatalogTarget>,
-    /// The previous entry with the same key.
-    previous: Option<usize>,
+    /// The original name, or the exposed URI. `None` for an exposed name, which the catalog finds, and for a resource
+    /// of the gateway, which is looked up elsewhere.
+    key: Option<Arc<str>>,
+    /// Whether it is for models; a tool may be for apps only.
+    pub(crate) is_for_models: bool,
 }
 
 impl DefinitionEntry {
@@ -98,58 +129,59 @@ impl DefinitionEntry {
 }
 
 impl Definitions {
-    /// All definitions of a catalog.
+    /// All definitions of a catalog. Those of unchanged servers are taken from `before`, which has the same names.
     pub(crate) fn of(
-        catalog: &Catalog,
+        catalog: &Arc<Catalog>,
         names: NameStyle,
         gateway_resources: &[GatewayResource],
+        before: Option<&Definitions>,
     ) -> Definitions {
-        let uri_owners = match names {
-            NameStyle::Exposed => UriOwners::of(catalog),
-            NameStyle::Original => UriOwners::default(),
-        };
-        let [mut tools, mut prompts, mut resources, mut templates] = <[DefinitionList; 4]>::default();
-        for item in catalog.tools() {
-            let definition = uri_owners.expose_tool(&tool_for_clients(&item.tool), &item.server);
-            // No client expects the headers of a tool with an invalid mark.
-            let repeated = HeaderArgument::all_in(&item.tool.input_schema).unwrap_or_default();
-            if !repeated.is_empty() {
-                tools.header_arguments.insert(tools.entries.len(), repeated);
+        let known = before.map_or(&[][..], |before| &before.servers).iter();
+        let known: ahash::HashMap<*const ServerSlice, &Arc<ServerDefinitions>> =
+            known.map(|server| (Arc::as_ptr(&server.slice), server)).collect();
+        let known = |slice: &Arc<ServerSlice>| known.get(&Arc::as_ptr(slice)).copied();
+        let tool_uris: Vec<ToolUris> = match names {
+            NameStyle::Exposed => {
+                let uris =
+                    |slice| known(slice).map_or_else(|| find_tool_uris(slice), |it| it.tool_uris.clone());
+                catalog.slices().iter().map(uris).collect()
             }
-            tools.add_item(names, &item.server, &item.name, &item.tool.name, None, &definition);
-        }
-        for item in catalog.prompts() {
-            let definition = prompt_for_clients(&item.prompt.raw);
-            prompts.add_item(names, &item.server, &item.name, &item.prompt.name, None, &definition);
-        }
-        for item in catalog.resources() {
-            let resource = &item.resource;
-            let uri = ExposedUri::new("uri", &resource.uri, &item.server, &uri_owners);
-            resources.add_item(
-                names,
-                &item.server,
-                &item.name,
-                &resource.name,
-                Some(uri),
-                &resource_for_clients(&resource.raw),
-            );
-        }
-        for item in catalog.templates() {
-            let template = &item.template;
-            let uri = ExposedUri::new("uriTemplate", &template.uri_template, &item.server, &uri_owners);
-            templates.add_item(
-                names,
-                &item.server,
-                &item.name,
-                &template.name,
-                Some(uri),
-                &resource_for_clients(&template.raw),
-            );
-        }
-        for resource in gateway_resources {
-            resources.add(resource.uri().into(), None, resource.definition().as_bytes());
-        }
-        Definitions { lists: [tools, prompts, resources, templates], uri_owners }
+            NameStyle::Original => Vec::new(),
+        };
+        let slices = || catalog.slices().iter().zip(&tool_uris).map(|(slice, uris)| (&**slice, uris));
+        let uri_owners = UriOwners::of(slices);
+        let servers: Vec<Arc<ServerDefinitions>> = (catalog.slices().iter().enumerate())
+            .map(|(at, slice)| {
+                let tool_uris = tool_uris.get(at).cloned().unwrap_or_default();
+                let foreign_uris = uri_owners.foreign_uris(slice, &tool_uris);
+                match known(slice).filter(|known| known.foreign_uris == foreign_uris) {
+                    Some(known) => Arc::clone(known),
+                    None => {
+                        let lists = define_items(slice, names, &uri_owners).map(Arc::new);
+                        let slice = Arc::clone(slice);
+                        Arc::new(ServerDefinitions { slice, tool_uris, foreign_uris, lists })
+                    }
+                }
+            })
+            .collect();
+        let lists = CatalogList::ALL.map(|kind| {
+            let mut list = DefinitionList::default();
+            servers.iter().for_each(|server| list.add(&server.lists[kind as usize]));
+            if kind == CatalogList::Resources {
+                let mut own = DefinitionPart::default();
+                for resource in gateway_resources {
+                    own.add(None, None, resource.definition().as_bytes());
+                }
+                list.add(&Arc::new(own));
+            }
+            list
+        });
+        Definitions { catalog: Arc::clone(catalog), names, servers, lists, uri_owners }
+    }
+
+    /// The catalog that has the definitions.
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
     }
 
     /// The definitions of one list.
@@ -157,10 +189,64 @@ impl Definitions {
         &self.lists[kind as usize]
     }
 
+    /// The positions of all entries with this key, the last one first. A key is a listed name, or an exposed URI.
+    pub(crate) fn find(&self, kind: CatalogList, key: &str) -> impl Iterator<Item = usize> {
+        let by_name = match (self.names, kind) {
+            (NameStyle::Exposed, CatalogList::Tools) => self.catalog.tool_position(key),
+            (NameStyle::Exposed, CatalogList::Prompts) => self.catalog.prompt_position(key),
+            (NameStyle::Exposed, CatalogList::Resources | CatalogList::Templates)
+            | (NameStyle::Original, _) => None,
+        };
+        let list = self.list(kind);
+        by_name.into_iter().chain(list.with_earlier(list.keys.get(key).copied()))
+    }
+
+    /// Whether each server has the definitions that it has in an earlier generation.
+    #[cfg(test)]
+    pub(crate) fn shared_with(&self, before: &Definitions) -> Vec<bool> {
+        let is_shared = |own| before.servers.iter().any(|other| Arc::ptr_eq(own, other));
+        self.servers.iter().map(is_shared).collect()
+    }
+
     /// The servers whose URIs are exposed unchanged.
     pub(crate) fn uri_owners(&self) -> &UriOwners {
         &self.uri_owners
     }
+}
+
+/// The definitions of a server's items, by list.
+fn define_items(slice: &ServerSlice, names: NameStyle, uri_owners: &UriOwners) -> [DefinitionPart; 4] {
+    let server = slice.server();
+    let [mut tools, mut prompts, mut resources, mut templates] = <[DefinitionPart; 4]>::default();
+    for item in slice.tools() {
+        let definition = uri_owners.expose_tool(&tool_for_clients(&item.tool), server);
+        // No client expects the headers of a tool with an invalid mark.
+        let repeated = HeaderArgument::all_in(&item.tool.input_schema).unwrap_or_default();
+        if !repeated.is_empty() {
+            tools.header_arguments.insert(tools.entries.len(), repeated);
+        }
+        tools.add_item(names, server, (&item.name, &item.tool.name), None, &definition);
+        if let Some(entry) = tools.entries.last_mut() {
+            entry.is_for_models = item.tool.is_for_models();
+        }
+    }
+    for item in slice.prompts() {
+        let definition = prompt_for_clients(&item.prompt.raw);
+        prompts.add_item(names, server, (&item.name, &item.prompt.name), None, &definition);
+    }
+    for item in slice.resources() {
+        let resource = &item.resource;
+        let uri = ExposedUri::new("uri", &resource.uri, server, uri_owners);
+        let definition = resource_for_clients(&resource.raw);
+        resources.add_item(names, server, (&item.name, &resource.name), Some(uri), &definition);
+    }
+    for item in slice.templates() {
+        let template = &item.template;
+        let uri = ExposedUri::new("uriTemplate", &template.uri_template, server, uri_owners);
+        let definition = resource_for_clients(&template.raw);
+        templates.add_item(names, server, (&item.name, &template.name), Some(uri), &definition);
+    }
+    [tools, prompts, resources, templates]
 }
 
 /// The URI of a resource, or the URI template of a template.
@@ -188,69 +274,114 @@ impl<'a> ExposedUri<'a> {
     }
 }
 
-impl DefinitionList {
-    /// Adds an item of the catalog. Its key is its exposed URI, or its listed name if it has no URI.
+impl DefinitionPart {
+    /// Adds an item of the catalog, with its exposed and its original name. Its key is its exposed URI, or its listed
+    /// name if it has no URI.
     fn add_item(
         &mut self,
         names: NameStyle,
         server: &ServerId,
-        exposed: &ExposedName,
-        original: &str,
+        (exposed, original): (&ExposedName, &str),
         uri: Option<ExposedUri<'_>>,
         raw: &RawJson,
     ) {
         let raw = &uri.as_ref().map_or_else(|| raw.clone(), |uri| uri.expose(raw));
         let (listed, definition) = match names {
-            NameStyle::Exposed => (exposed.as_str(), json_splice::with_name(raw, exposed.as_str())),
-            NameStyle::Original => (original, raw.clone().into_bytes()),
+            NameStyle::Exposed => (None, json_splice::with_name(raw, exposed.as_str())),
+            NameStyle::Original => (Some(original), raw.clone().into_bytes()),
         };
-        let key = uri.as_ref().map_or(listed, |uri| &uri.exposed).into();
+        let key = uri.as_ref().map(|uri| &*uri.exposed).or(listed).map(Arc::from);
         let name = uri.map_or(exposed.as_str(), |uri| uri.own).to_owned();
         self.add(key, Some(CatalogTarget { server: server.clone(), name }), &definition);
     }
 
     /// Adds a definition.
-    fn add(&mut self, key: Arc<str>, target: Option<CatalogTarget>, definition: &[u8]) {
+    fn add(&mut self, key: Option<Arc<str>>, target: Option<CatalogTarget>, definition: &[u8]) {
         if !self.entries.is_empty() {
             self.text.push(b',');
         }
         let start = self.text.len();
         self.text.extend_from_slice(definition);
-        // The gateway's own resources are looked up elsewhere.
-        let previous = match &target {
-            Some(_) => self.index.insert(key, self.entries.len()),
-            None => None,
-        };
-        let hash = blake3::hash(definition);
-        self.entries.push(DefinitionEntry { range: start..self.text.len(), hash, target, previous });
-    }
-
-    /// The arguments of the tool at this position that headers repeat.
-    pub(crate) fn header_arguments(&self, at: usize) -> &[HeaderArgument] {
-        self.header_arguments.get(&at).map_or(&[], |repeated| repeated)
-    }
-
-    /// The definitions in their order.
-    pub(crate) fn entries(&self) -> &[DefinitionEntry] {
-        &self.entries
-    }
-
-    /// The positions of all entries with this key, the last one first.
-    pub(crate) fn find(&self, key: &str) -> impl Iterator<Item = usize> {
-        std::iter::successors(self.index.get(key).copied(), |at| self.entries[*at].previous)
-    }
-
-    /// The positions of the earlier entries with the same key.
-    pub(crate) fn earlier_with_key(&self, at: usize) -> impl Iterator<Item = usize> {
-        std::iter::successors(self.entries[at].previous, |at| self.entries[*at].previous)
+        let (range, hash) = (start..self.text.len(), blake3::hash(definition));
+        self.entries.push(DefinitionEntry { range, hash, target, key, is_for_models: true });
     }
 
     /// The text of consecutive entries, with commas between them.
-    pub(crate) fn text(&self, range: Range<usize>) -> &[u8] {
+    fn text(&self, range: Range<usize>) -> &[u8] {
         match &self.entries[range] {
             [] => &[],
             [first, .., last] => &self.text[first.range.start..last.range.end],
             [only] => &self.text[only.range.clone()],
+        }
+    }
+}
+
+impl DefinitionList {
+    /// Adds a part at the end.
+    fn add(&mut self, part: &Arc<DefinitionPart>) {
+        if part.entries.is_empty() {
+            return;
+        }
+        for (at, entry) in part.entries.iter().enumerate() {
+            let Some(key) = &entry.key else { continue };
+            if let Some(previous) = self.keys.insert(Arc::clone(key), self.len + at) {
+                self.previous.insert(self.len + at, previous);
+            }
+        }
+        self.starts.push(self.len);
+        self.len += part.entries.len();
+        self.parts.push(Arc::clone(part));
+    }
+
+    /// The number of definitions.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The part that has the entry at a position, and the position in it.
+    fn locate(&self, at: usize) -> (&DefinitionPart, usize) {
+        let part = self.starts.partition_point(|start| *start <= at) - 1;
+        (&self.parts[part], at - self.starts[part])
+    }
+
+    /// The definition at a position.
+    pub(crate) fn entry(&self, at: usize) -> &DefinitionEntry {
+        let (part, at) = self.locate(at);
+        &part.entries[at]
+    }
+
+    /// The arguments of the tool at this position that headers repeat.
+    pub(crate) fn header_arguments(&self, at: usize) -> &[HeaderArgument] {
+        let (part, at) = self.locate(at);
+        part.header_arguments.get(&at).map_or(&[], |repeated| repeated)
+    }
+
+    /// The definitions in their order.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &DefinitionEntry> {
+        self.parts.iter().flat_map(|part| &part.entries)
+    }
+
+    /// The positions of the earlier entries with the same key.
+    pub(crate) fn earlier_with_key(&self, at: usize) -> impl Iterator<Item = usize> {
+        self.with_earlier(self.previous.get(&at).copied())
+    }
+
+    /// A position, and those of the earlier entries with the same key.
+    fn with_earlier(&self, at: Option<usize>) -> impl Iterator<Item = usize> {
+        std::iter::successors(at, |at| self.previous.get(at).copied())
+    }
+
+    /// Writes consecutive entries, with commas between them.
+    pub(crate) fn write(&self, range: Range<usize>, output: &mut Vec<u8>) {
+        let mut start = range.start;
+        while start < range.end {
+            let (part, at) = self.locate(start);
+            let end = part.entries.len().min(at + range.end - start);
+            if start > range.start {
+                output.push(b',');
+            }
+            output.extend_from_slice(part.text(at..end));
+            start += end - at;
         }
     }
 }

@@ -6,10 +6,11 @@
 //! `skill://mcp-host-server=files/notes/SKILL.md`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use mcp_host_model::internal::JsonCursor;
 use mcp_host_model::{RawJson, ServerId};
-use mcp_host_registry::Catalog;
+use mcp_host_registry::ServerSlice;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::protocol::json_splice;
@@ -65,22 +66,35 @@ pub(crate) fn encode_server(server: &ServerId) -> Cow<'_, str> {
 pub(crate) struct UriOwners(ahash::HashMap<String, ServerId>);
 
 impl UriOwners {
-    /// The owners of the resources, templates and user interfaces of a catalog.
-    pub(crate) fn of(catalog: &Catalog) -> UriOwners {
+    /// The owners of the resources, templates and user interfaces of these servers.
+    pub(crate) fn of<'a, I: Iterator<Item = (&'a ServerSlice, &'a ToolUris)>>(
+        servers: impl Fn() -> I,
+    ) -> UriOwners {
         let mut owners = UriOwners::default();
         let mut add = |uri: &str, server: &ServerId| {
             if !owners.0.contains_key(uri) {
                 owners.0.insert(uri.to_owned(), server.clone());
             }
         };
-        catalog.resources().iter().for_each(|item| add(&item.resource.uri, &item.server));
-        catalog.templates().iter().for_each(|item| add(&item.template.uri_template, &item.server));
-        for item in catalog.tools() {
-            for uri in find_uris(&item.tool.raw) {
-                add(&uri.text, &item.server);
-            }
+        for (slice, _) in servers() {
+            slice.resources().iter().for_each(|item| add(&item.resource.uri, &item.server));
+        }
+        for (slice, _) in servers() {
+            slice.templates().iter().for_each(|item| add(&item.template.uri_template, &item.server));
+        }
+        for (slice, tool_uris) in servers() {
+            tool_uris.iter().for_each(|uri| add(uri, slice.server()));
         }
         owners
+    }
+
+    /// The URIs of a server's items that another server keeps unchanged.
+    pub(crate) fn foreign_uris(&self, slice: &ServerSlice, tool_uris: &ToolUris) -> Vec<Box<str>> {
+        let resources = slice.resources().iter().map(|item| &*item.resource.uri);
+        let templates = slice.templates().iter().map(|item| &*item.template.uri_template);
+        let uris = resources.chain(templates).chain(tool_uris.iter().map(|uri| &**uri));
+        let is_foreign = |uri: &&str| self.get(uri).is_some_and(|owner| owner != slice.server());
+        uris.filter(is_foreign).map(Box::from).collect()
     }
 
     /// The owner of a URI.
@@ -103,6 +117,15 @@ impl UriOwners {
             Cow::Owned(exposed) => Some(exposed),
         })
     }
+}
+
+/// The URIs of the user interfaces of a server's tools.
+pub(crate) type ToolUris = Arc<[Box<str>]>;
+
+/// Finds the URIs of the user interfaces of a server's tools.
+pub(crate) fn find_tool_uris(slice: &ServerSlice) -> ToolUris {
+    let uris = slice.tools().iter().flat_map(|item| find_uris(&item.tool.raw));
+    uris.map(|uri| uri.text.into()).collect()
 }
 
 /// A URI in a JSON text.

@@ -91,7 +91,7 @@ async fn listed_tools_fit_the_limit_of_tokens() {
     })
     .await;
     let listed = tools(&limited, ANN, "/mcp").await;
-    let first: Vec<&str> = catalog.tools()[..4].iter().map(|tool| tool.name.as_str()).collect();
+    let first: Vec<&str> = catalog.tools().iter().take(4).map(|tool| tool.name.as_str()).collect();
     assert_eq!(listed, first);
     limited.end().await;
 }

@@ -26,13 +26,13 @@ impl ToolRef {
 
     /// Creates a reference to a tool of the snapshot's catalog. Returns `None` if the tool is one of another catalog.
     pub fn of(snapshot: &Arc<HostSnapshot>, tool: &ExposedTool) -> Option<ToolRef> {
-        let position = snapshot.catalog.tools().iter().position(|it| std::ptr::eq(it, tool))?;
-        ToolRef::new(snapshot, position)
+        let reference = ToolRef::new(snapshot, snapshot.catalog.tool_position(tool.name.as_str())?)?;
+        std::ptr::eq(reference.tool(), tool).then_some(reference)
     }
 
     /// Returns the tool.
     pub fn tool(&self) -> &ExposedTool {
-        &self.snapshot.catalog.tools()[self.position]
+        self.snapshot.catalog.tools().get(self.position).expect("the position is in the catalog")
     }
 
     /// Returns the snapshot.
@@ -42,7 +42,7 @@ impl ToolRef {
 
     /// Returns the tool if `snapshot` is that of this reference.
     pub(super) fn in_snapshot<'a>(&self, snapshot: &'a Arc<HostSnapshot>) -> Option<&'a ExposedTool> {
-        Arc::ptr_eq(snapshot, &self.snapshot).then(|| &snapshot.catalog.tools()[self.position])
+        snapshot.catalog.tools().get(self.position).filter(|_| Arc::ptr_eq(snapshot, &self.snapshot))
     }
 }
 

@@ -1,125 +1,104 @@
 //! Catalog construction: one pass over the servers in the configuration's order; the first owner of a name keeps it.
 //!
-//! Each server has a slice. The slice of an unchanged server is reused from the previous catalog.
+//! Each server has a slice. The slice of an unchanged server is reused from the previous catalog, and so are its names
+//! in the index, unless servers collide.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use mcp_host_model::ServerId;
 
-use crate::catalog::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
-use crate::catalog::server_slice::{ExposedItem, ServerSlice};
+use crate::catalog::name_index::NameIndex;
+use crate::catalog::server_slice::ServerSlice;
 use crate::catalog::snapshot::Catalog;
 use crate::lists::{Builtins, CatalogServer};
 use crate::lock::Drift;
-use crate::name::exposed_name::ExposedName;
 
 /// The drift of each server that has a lock entry or needs one.
 pub(crate) type Drifts = BTreeMap<ServerId, Arc<Drift>>;
 
 impl Catalog {
-    /// Builds a catalog. `before` are the standalone slices of an earlier catalog with the same builtins.
+    /// Builds a catalog. `before` is an earlier catalog with the same builtins, or an empty one.
     pub(super) fn assemble(
         builtins: &Builtins,
         servers: &[CatalogServer],
         drifts: &Drifts,
-        before: &[Arc<ServerSlice>],
+        before: &Catalog,
     ) -> Catalog {
-        let before: HashMap<&ServerId, &Arc<ServerSlice>> =
-            before.iter().map(|slice| (&slice.entry.id, slice)).collect();
+        let known: HashMap<&ServerId, &Arc<ServerSlice>> =
+            before.standalone.iter().map(|slice| (&slice.entry.id, slice)).collect();
         let mut owners: HashMap<&str, &str> = HashMap::new();
         let host = "the host itself has a toolset of this name";
         owners.extend(builtins.toolsets.iter().map(|name| (name.as_str(), host)));
         let mut catalog = Catalog { builtins: builtins.clone(), ..Catalog::default() };
         for entry in servers {
             if let Some(owner) = owners.get(entry.id.as_str()) {
-                catalog.add(Arc::new(ServerSlice::compute_collided(entry, owner)));
+                catalog.slices.push(Arc::new(ServerSlice::compute_collided(entry, owner)));
                 continue;
             }
             owners.insert(entry.id.as_str(), "an earlier server has this name");
             catalog.toolsets.push(entry.id.clone());
             let drift = drifts.get(&entry.id);
-            let reusable = before.get(&entry.id).filter(|slice| slice.is_unchanged(entry, drift));
+            let reusable = known.get(&entry.id).filter(|slice| slice.is_unchanged(entry, drift));
             let standalone = match reusable {
                 Some(slice) => Arc::clone(slice),
                 None => Arc::new(ServerSlice::compute_standalone(builtins, entry, drift)),
             };
             catalog.standalone.push(Arc::clone(&standalone));
-            let slice = if catalog.has_collision(&standalone) {
-                Arc::new(catalog.compute_slice(builtins, entry, drift))
-            } else {
-                standalone
-            };
-            catalog.add(slice);
+            catalog.slices.push(standalone);
         }
+        match before.updated_names(&catalog.slices) {
+            Some(names) => catalog.names = names,
+            None => catalog.resolve_collisions(),
+        }
+        catalog.count_items();
         let mut ids = HashSet::new();
-        catalog.problems.retain(|problem| ids.insert(problem.id.clone()));
+        let problems = catalog.slices.iter().flat_map(|slice| &slice.problems);
+        catalog.problems = problems.filter(|problem| ids.insert(&problem.id)).cloned().collect();
         catalog
     }
 
-    /// Returns whether a name of this slice is already used.
-    fn has_collision(&self, slice: &ServerSlice) -> bool {
-        let has_used_name =
-            |list: usize, index: &ahash::HashMap<ExposedName, usize>, exposed: &[ExposedItem]| {
-                let mut names = exposed.iter().chain(&slice.withheld[list]);
-                names.any(|(_, name)| index.contains_key(name) || self.withheld[list].contains_key(name))
-            };
-        has_used_name(0, &self.tool_index, &slice.tools)
-            || has_used_name(1, &self.prompt_index, &slice.prompts)
+    /// Returns the names of these slices, of which some are slices of this catalog. Returns `None` if a name has
+    /// several users now, or had several in this catalog.
+    fn updated_names(&self, slices: &[Arc<ServerSlice>]) -> Option<NameIndex> {
+        let own = self.slices.iter().filter(|slice| slice.has_toolset);
+        if !own.zip(&self.standalone).all(|(slice, standalone)| Arc::ptr_eq(slice, standalone)) {
+            return None;
+        }
+        let pointers = |slices: &[Arc<ServerSlice>]| -> HashSet<*const ServerSlice> {
+            slices.iter().map(Arc::as_ptr).collect()
+        };
+        let (before, now) = (pointers(&self.slices), pointers(slices));
+        let mut names = self.names.clone();
+        self.slices.iter().filter(|slice| !now.contains(&Arc::as_ptr(slice))).for_each(|it| names.remove(it));
+        let mut added = slices.iter().filter(|slice| !before.contains(&Arc::as_ptr(slice)));
+        added.all(|slice| names.try_insert(slice)).then_some(names)
     }
 
-    /// Computes the slice of a server that follows the servers of this catalog.
-    fn compute_slice(
-        &self,
-        builtins: &Builtins,
-        entry: &CatalogServer,
-        drift: Option<&Arc<Drift>>,
-    ) -> ServerSlice {
-        let withheld = |list: usize, name: &str| {
-            self.withheld[list].get(name).map(|(server, original)| (server, &**original))
-        };
-        let tools = |name: &str| {
-            let exposed = self.tool_index.get(name).map(|at| &self.tools[*at]);
-            exposed.map(|it| (&it.server, &*it.tool.name)).or_else(|| withheld(0, name))
-        };
-        let prompts = |name: &str| {
-            let exposed = self.prompt_index.get(name).map(|at| &self.prompts[*at]);
-            exposed.map(|it| (&it.server, &*it.prompt.name)).or_else(|| withheld(1, name))
-        };
-        ServerSlice::compute(builtins, entry, drift, [&tools, &prompts])
+    /// Computes the names, and the slices of servers whose names earlier servers use.
+    fn resolve_collisions(&mut self) {
+        let mut names = NameIndex::default();
+        for slice in &mut self.slices {
+            if !names.try_insert(slice) {
+                let (tools, prompts) = (|name: &str| names.user(0, name), |name: &str| names.user(1, name));
+                *slice = Arc::new(slice.compute_beside(&self.builtins, [&tools, &prompts]));
+                names.try_insert(slice);
+            }
+        }
+        self.names = names;
     }
 
-    /// Appends a slice.
-    fn add(&mut self, slice: Arc<ServerSlice>) {
-        let CatalogServer { id, exposure: _, lists } = &slice.entry;
-        self.tool_index.reserve(slice.tools.len());
-        self.tools.reserve(slice.tools.len());
-        for (at, name) in &slice.tools {
-            self.tool_index.insert(name.clone(), self.tools.len());
-            let (name, tool) = (name.clone(), Arc::clone(&lists.tools[*at]));
-            self.tools.push(ExposedTool::new(name, id.clone(), tool));
+    /// Sets the positions of the slices and of their items.
+    fn count_items(&mut self) {
+        self.starts = [0; 4].map(|start| vec![start]);
+        for slice in &self.slices {
+            let counts =
+                [slice.tools.len(), slice.prompts.len(), slice.resources.len(), slice.templates.len()];
+            for (starts, count) in self.starts.iter_mut().zip(counts) {
+                starts.push(starts[starts.len() - 1] + count);
+            }
         }
-        for (at, name) in &slice.prompts {
-            self.prompt_index.insert(name.clone(), self.prompts.len());
-            let (name, prompt) = (name.clone(), Arc::clone(&lists.prompts[*at]));
-            self.prompts.push(ExposedPrompt { name, server: id.clone(), prompt });
-        }
-        self.resources.extend(slice.resources.iter().map(|(at, name)| {
-            let (name, resource) = (name.clone(), Arc::clone(&lists.resources[*at]));
-            ExposedResource { name, server: id.clone(), resource }
-        }));
-        self.templates.extend(slice.templates.iter().map(|(at, name)| {
-            let (name, template) = (name.clone(), Arc::clone(&lists.templates[*at]));
-            ExposedTemplate { name, server: id.clone(), template }
-        }));
-        let [tools, prompts] = &mut self.withheld;
-        let [withheld_tools, withheld_prompts] = &slice.withheld;
-        let owner = |original: &str| (id.clone(), original.into());
-        tools.extend(withheld_tools.iter().map(|(at, name)| (name.clone(), owner(&lists.tools[*at].name))));
-        prompts.extend(
-            withheld_prompts.iter().map(|(at, name)| (name.clone(), owner(&lists.prompts[*at].name))),
-        );
-        self.problems.extend(slice.problems.iter().cloned());
-        self.slices.push(slice);
+        let slices = self.slices.iter().enumerate();
+        self.positions = slices.map(|(at, slice)| (Arc::as_ptr(slice).addr(), at)).collect();
     }
 }

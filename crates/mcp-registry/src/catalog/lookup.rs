@@ -1,6 +1,13 @@
 //! Tool lookup by a name that a person or a model wrote.
 
+use std::sync::Arc;
+
 use crate::catalog::exposed_items::ExposedTool;
+use crate::catalog::server_slice::ServerSlice;
+
+/// Maximum number of tools that are compared with a name. A lookup of a name that nobody has costs little more than one
+/// that succeeds.
+const MAX_COMPARED: usize = 200;
 
 /// The result of a lookup.
 #[derive(Debug, Clone)]
@@ -20,9 +27,9 @@ pub enum ToolLookup<'a> {
     },
 }
 
-/// Finds the tool with the most similar exposed or original name. At most a third of the characters, and at most three,
-/// may differ.
-pub(crate) fn find_nearest<'a>(tools: &'a [ExposedTool], name: &str) -> Option<&'a ExposedTool> {
+/// Finds the tool with the most similar exposed or original name among the first ones; first are those of the servers
+/// whose ids the name begins with. At most a third of the characters, and at most three, may differ.
+pub(crate) fn find_nearest<'a>(slices: &'a [Arc<ServerSlice>], name: &str) -> Option<&'a ExposedTool> {
     // A very long name is not similar to any, and would be slow to compare.
     const MAX_NAME_BYTES: usize = 256;
     if name.len() > MAX_NAME_BYTES {
@@ -34,11 +41,15 @@ pub(crate) fn find_nearest<'a>(tools: &'a [ExposedTool], name: &str) -> Option<&
     let distance = |other: &str| {
         let counts = count_characters(other);
         let difference: usize =
-            counts.iter().zip(&name_counts).map(|(left, right)| left.abs_diff(*right)).sum();
+            counts.iter().zip(&name_counts).map(|(left, right)| usize::from(left.abs_diff(*right))).sum();
         (difference <= 2 * limit && other.len() <= MAX_NAME_BYTES).then(|| strsim::osa_distance(other, name))
     };
-    tools
-        .iter()
+    let is_named = |slice: &&Arc<ServerSlice>| name.starts_with(slice.entry.id.as_str());
+    let named = slices.iter().filter(is_named);
+    let slices = named.chain(slices.iter().filter(|slice| !is_named(slice)));
+    slices
+        .flat_map(|slice| &slice.tools)
+        .take(MAX_COMPARED)
         .filter_map(|tool| {
             let distances = [distance(tool.name.as_str()), distance(&tool.tool.name)];
             let smallest = distances.into_iter().flatten().min()?;
@@ -49,10 +60,11 @@ pub(crate) fn find_nearest<'a>(tools: &'a [ExposedTool], name: &str) -> Option<&
 }
 
 /// Counts the characters of `name`, by their last five bits.
-fn count_characters(name: &str) -> [usize; 32] {
+fn count_characters(name: &str) -> [u8; 32] {
     let mut res = [0; 32];
     for character in name.chars() {
-        res[character as usize % 32] += 1;
+        let count: &mut u8 = &mut res[character as usize % 32];
+        *count = count.saturating_add(1);
     }
     res
 }

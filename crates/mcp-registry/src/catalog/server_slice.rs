@@ -1,4 +1,4 @@
-//! One server's slice of a catalog, computed once per version of the server's lists.
+//! One server's slice of a catalog: its exposed items, computed once per version of the server's lists.
 //!
 //! Without a name collision, a slice does not depend on other servers, and the next catalog reuses it. So when one
 //! server starts or stops, the slices of the others are not recomputed.
@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use mcp_host_model::{ExposureRules, RawJson, ServerId, Severity};
 
+use crate::catalog::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::catalog::name_owner::NameOwner;
 use crate::filter::rules::{CompiledRules, Decision, ExposureVerdict, apply_transforms};
 use crate::hash::{CatalogHash, HashEncoder};
@@ -18,24 +19,26 @@ use crate::name::display::{quote, truncate};
 use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
 
-/// An exposed item: its position in the server's list, and its name.
-pub(crate) type ExposedItem = (usize, ExposedName);
+/// An item with a name: its position in the server's list, and its name.
+type NamedPosition = (usize, ExposedName);
 
-/// One server's slice of a catalog.
+/// One server's slice of a catalog. The next catalog has the same one if nothing about the server has changed.
 #[derive(Debug)]
-pub(crate) struct ServerSlice {
+pub struct ServerSlice {
     pub(crate) entry: CatalogServer,
     drift: Option<Arc<Drift>>,
     /// Whether the server has a toolset; false if the toolset's name is used by another one.
     pub(crate) has_toolset: bool,
-    pub(crate) tools: Vec<ExposedItem>,
-    pub(crate) prompts: Vec<ExposedItem>,
-    pub(crate) resources: Vec<ExposedItem>,
-    pub(crate) templates: Vec<ExposedItem>,
+    pub(crate) tools: Vec<ExposedTool>,
+    pub(crate) prompts: Vec<ExposedPrompt>,
+    pub(crate) resources: Vec<ExposedResource>,
+    pub(crate) templates: Vec<ExposedTemplate>,
     /// The unapproved tools, and the unapproved prompts. They are hidden, but their names stay reserved.
-    pub(crate) withheld: [Vec<ExposedItem>; 2],
+    pub(crate) withheld: [Vec<NamedPosition>; 2],
     /// The decisions on tools, prompts and resources.
     decisions: [Vec<Decision>; 3],
+    /// The positions of the decisions that hide a tool.
+    hidden_tools: Vec<usize>,
     pub(crate) problems: Vec<Problem>,
     /// The hash of everything exposed, computed on first use.
     hash: OnceLock<CatalogHash>,
@@ -64,6 +67,31 @@ pub fn decide_all(
 }
 
 impl ServerSlice {
+    /// Returns the server.
+    pub fn server(&self) -> &ServerId {
+        &self.entry.id
+    }
+
+    /// Returns the exposed tools, in order.
+    pub fn tools(&self) -> &[ExposedTool] {
+        &self.tools
+    }
+
+    /// Returns the exposed prompts, in order.
+    pub fn prompts(&self) -> &[ExposedPrompt] {
+        &self.prompts
+    }
+
+    /// Returns the exposed resources, in order.
+    pub fn resources(&self) -> &[ExposedResource] {
+        &self.resources
+    }
+
+    /// Returns the exposed resource templates, in order.
+    pub fn templates(&self) -> &[ExposedTemplate] {
+        &self.templates
+    }
+
     /// Computes the slice of a server as if there were no other servers.
     pub(crate) fn compute_standalone(
         builtins: &Builtins,
@@ -73,8 +101,17 @@ impl ServerSlice {
         ServerSlice::compute(builtins, entry, drift, [&|_| None, &|_| None])
     }
 
+    /// Computes the slice of the same server beside others, which use the names that these functions find.
+    pub(crate) fn compute_beside<'a>(
+        &self,
+        builtins: &'a Builtins,
+        earlier: [EarlierNames<'a>; 2],
+    ) -> ServerSlice {
+        ServerSlice::compute(builtins, &self.entry, self.drift.as_ref(), earlier)
+    }
+
     /// Computes the slice of a server. `earlier_tools` and `earlier_prompts` find the names that earlier servers use.
-    pub(crate) fn compute<'a>(
+    fn compute<'a>(
         builtins: &'a Builtins,
         entry: &CatalogServer,
         drift: Option<&Arc<Drift>>,
@@ -87,16 +124,37 @@ impl ServerSlice {
         res.problems.extend(drift.and_then(|it| it.problem(server)));
         let names = NameTable::new(builtins, ListKind::Tool, earlier_tools);
         let originals = tools.iter().map(|it| &*it.name);
-        res.tools = res.name_items((ItemKind::Tool, &entry.exposure.tools), originals, names, drift);
+        let named = res.name_items((ItemKind::Tool, &entry.exposure.tools), originals, names, drift);
+        let exposed =
+            |(at, name): NamedPosition| ExposedTool::new(name, server.clone(), Arc::clone(&tools[at]));
+        res.tools = named.into_iter().map(exposed).collect();
         let names = NameTable::new(builtins, ListKind::Prompt, earlier_prompts);
         let originals = prompts.iter().map(|it| &*it.name);
-        res.prompts = res.name_items((ItemKind::Prompt, &entry.exposure.prompts), originals, names, drift);
+        let named = res.name_items((ItemKind::Prompt, &entry.exposure.prompts), originals, names, drift);
+        let exposed = |(at, name): NamedPosition| ExposedPrompt {
+            name,
+            server: server.clone(),
+            prompt: Arc::clone(&prompts[at]),
+        };
+        res.prompts = named.into_iter().map(exposed).collect();
         let (rules, compiled) =
             (&entry.exposure.resources, CompiledRules::new(server, &entry.exposure.resources));
         let labels = resources.iter().map(|it| (&*it.name, &*it.uri));
-        res.resources = res.name_resources(ItemKind::Resource, (&compiled, rules), labels, drift);
+        let named = res.name_resources(ItemKind::Resource, (&compiled, rules), labels, drift);
+        let exposed = |(at, name): NamedPosition| ExposedResource {
+            name,
+            server: server.clone(),
+            resource: Arc::clone(&resources[at]),
+        };
+        res.resources = named.into_iter().map(exposed).collect();
         let labels = templates.iter().map(|it| (&*it.name, &*it.uri_template));
-        res.templates = res.name_resources(ItemKind::Template, (&compiled, rules), labels, drift);
+        let named = res.name_resources(ItemKind::Template, (&compiled, rules), labels, drift);
+        let exposed = |(at, name): NamedPosition| ExposedTemplate {
+            name,
+            server: server.clone(),
+            template: Arc::clone(&templates[at]),
+        };
+        res.templates = named.into_iter().map(exposed).collect();
         res.add_malformed();
         res
     }
@@ -121,6 +179,7 @@ impl ServerSlice {
             prompts.iter().map(|it| decision(&it.name)).collect(),
             labels.map(decision).collect(),
         ];
+        res.hidden_tools = (0..tools.len()).collect();
         res
     }
 
@@ -136,6 +195,7 @@ impl ServerSlice {
             templates: Vec::new(),
             withheld: Default::default(),
             decisions: Default::default(),
+            hidden_tools: Vec::new(),
             problems: Vec::new(),
             hash: OnceLock::new(),
         }
@@ -157,10 +217,19 @@ impl ServerSlice {
         &self.decisions[list_index(list)]
     }
 
+    /// The decisions that hide a tool.
+    pub(crate) fn hidden_tools(&self) -> impl Iterator<Item = &Decision> {
+        self.hidden_tools.iter().map(|at| &self.decisions(ListKind::Tool)[*at])
+    }
+
     /// Records a decision and, if it hides the item, a problem.
     fn record_decision(&mut self, list: ListKind, decision: Decision) {
         self.problems.extend(Problem::hidden(list, &decision));
-        self.decisions[list_index(list)].push(decision);
+        let decisions = &mut self.decisions[list_index(list)];
+        if list == ListKind::Tool && decision.exposed.is_none() {
+            self.hidden_tools.push(decisions.len());
+        }
+        decisions.push(decision);
     }
 
     /// Changes the decision on an exposed item that differs from the approved one to withheld, or adds a problem, by
@@ -203,7 +272,7 @@ impl ServerSlice {
         originals: impl Iterator<Item = &'a str>,
         mut names: NameTable<'_, 'a>,
         drift: Option<&Drift>,
-    ) -> Vec<ExposedItem> {
+    ) -> Vec<NamedPosition> {
         let (server, list) = (self.entry.id.clone(), item.list());
         let compiled = CompiledRules::new(&server, rules);
         let mut exposed = Vec::with_capacity(originals.size_hint().0);
@@ -230,7 +299,7 @@ impl ServerSlice {
         (compiled, rules): (&CompiledRules<'_>, &ExposureRules),
         labels: impl Iterator<Item = (&'a str, &'a str)>,
         drift: Option<&Drift>,
-    ) -> Vec<ExposedItem> {
+    ) -> Vec<NamedPosition> {
         let (mut uris, mut exposed) = (HashSet::new(), Vec::new());
         for (at, (name, uri)) in labels.enumerate() {
             let decision = hide_duplicate_uri(&mut uris, uri, decide_label(compiled, rules, name, uri));
@@ -257,12 +326,11 @@ impl ServerSlice {
     /// Returns the hash of the exposed names and definitions, byte for byte and in order.
     pub(crate) fn hash(&self) -> &CatalogHash {
         self.hash.get_or_init(|| {
-            let lists = &*self.entry.lists;
             let mut encoder = HashEncoder::new("mcp-registry share 1");
-            encoder.write_items(self.tools.iter().map(|(at, name)| (name, &lists.tools[*at].raw)));
-            encoder.write_items(self.prompts.iter().map(|(at, name)| (name, &lists.prompts[*at].raw)));
-            encoder.write_items(self.resources.iter().map(|(at, name)| (name, &lists.resources[*at].raw)));
-            encoder.write_items(self.templates.iter().map(|(at, name)| (name, &lists.templates[*at].raw)));
+            encoder.write_items(self.tools.iter().map(|it| (&it.name, &it.tool.raw)));
+            encoder.write_items(self.prompts.iter().map(|it| (&it.name, &it.prompt.raw)));
+            encoder.write_items(self.resources.iter().map(|it| (&it.name, &it.resource.raw)));
+            encoder.write_items(self.templates.iter().map(|it| (&it.name, &it.template.raw)));
             encoder.finish()
         })
     }

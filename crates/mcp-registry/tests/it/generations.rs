@@ -37,9 +37,9 @@ fn written(catalog: &Catalog) -> Vec<String> {
     let json = |it: serde_json::Result<String>| it.expect("it can be written");
     let mut res = vec![
         catalog.hash().to_string(),
-        json(serde_json::to_string(catalog.tools())),
-        json(serde_json::to_string(catalog.prompts())),
-        json(serde_json::to_string(catalog.resources())),
+        json(serde_json::to_string(&catalog.tools())),
+        json(serde_json::to_string(&catalog.prompts())),
+        json(serde_json::to_string(&catalog.resources())),
         json(serde_json::to_string(catalog.problems())),
     ];
     let lists = [ListKind::Tool, ListKind::Prompt, ListKind::Resource];

@@ -37,9 +37,8 @@ pub fn tools(bytes: &[u8]) {
         let catalog = Catalog::build(&Builtins::default(), std::slice::from_ref(&entry));
         assert_eq!(catalog.decisions(ListKind::Tool).count(), lists.tools.len());
         assert_eq!(catalog.hash(), Catalog::build(&Builtins::default(), &[entry]).hash());
-        for pair in catalog.tools().windows(2) {
-            assert!(pair[0].name != pair[1].name);
-        }
+        let tools = catalog.tools();
+        assert!(tools.iter().zip(tools.iter().skip(1)).all(|(tool, next)| tool.name != next.name));
         for problem in catalog.problems() {
             assert!(!problem.message.contains(char::is_control), "{:?}", problem.message);
         }

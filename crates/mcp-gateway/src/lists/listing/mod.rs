@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use mcp_host_model::{HeaderArgument, ServerId};
-use mcp_host_registry::{Catalog, ExposedTool, ToolBudget, ViewFilter};
+use mcp_host_registry::{Catalog, ExposedTool, ItemList, ToolBudget, ViewFilter};
 
 use crate::access::scope::Scope;
 use crate::lists::definitions::{CatalogList, CatalogTarget, DefinitionEntry, DefinitionList, Definitions};
@@ -50,10 +50,18 @@ pub(crate) struct Listing {
 struct VisibleList {
     /// Whether each definition is visible, by its position in the [`DefinitionList`].
     visible: Box<[bool]>,
-    /// The positions of each page, hidden definitions included.
-    pages: Vec<Range<usize>>,
+    pages: Vec<Page>,
     /// The hash of the visible definitions. Cursors contain its first bytes.
     hash: blake3::Hash,
+}
+
+/// A page of a list.
+#[derive(Debug)]
+struct Page {
+    /// The positions of its definitions, hidden ones included.
+    range: Range<usize>,
+    /// The size of its visible definitions.
+    bytes: usize,
 }
 
 /// The error for a cursor of another list, or of an earlier version of this list.
@@ -71,7 +79,6 @@ impl Listing {
     /// Builds the lists of the definitions that pass a filter. `leased` are the servers that are not shared.
     pub(crate) fn build(
         definitions: Arc<Definitions>,
-        catalog: &Catalog,
         ListFilter { scope, audience, budget }: ListFilter<'_>,
         mut leased: Vec<ServerId>,
     ) -> Listing {
@@ -80,15 +87,16 @@ impl Listing {
             let Some(CatalogTarget { server, .. }) = &entry.target else { return scope.is_unfiltered() };
             scope.server.as_ref().is_none_or(|only| only == server)
         };
+        let catalog = definitions.catalog();
         let mut selected = select_definitions(catalog, scope);
         let lists = CatalogList::ALL.map(|kind| {
             let selected = std::mem::take(&mut selected[kind as usize]);
             let mut tracker = budget.start();
-            let fits = |at: usize| {
-                let Some(tool) = catalog.tools().get(at).filter(|_| kind == CatalogList::Tools) else {
-                    return true;
-                };
-                audience.includes(tool) && tracker.try_add(tool)
+            let fits = |at: usize, entry: &DefinitionEntry| {
+                let is_for_audience = audience == Audience::ModelsAndApps || entry.is_for_models;
+                let is_limited = kind == CatalogList::Tools && !budget.is_unlimited();
+                is_for_audience
+                    && (!is_limited || catalog.tools().get(at).is_none_or(|tool| tracker.try_add(tool)))
             };
             VisibleList::of(definitions.list(kind), selected, is_offered, fits)
         });
@@ -139,8 +147,8 @@ impl Listing {
                 number.parse().map_err(|_| StaleCursor)?
             }
         };
-        let page = pages.get(page_number).ok_or(StaleCursor)?.clone();
-        output.reserve(definitions.text(page.clone()).len() + 100);
+        let Page { range: page, bytes: page_bytes } = pages.get(page_number).ok_or(StaleCursor)?;
+        output.reserve(*page_bytes + 100);
         output.extend_from_slice(format!("\"{}\":[", kind.result_member()).as_bytes());
         let mut start = page.start;
         let mut is_first = true;
@@ -149,7 +157,7 @@ impl Listing {
             if !std::mem::take(&mut is_first) {
                 output.push(b',');
             }
-            output.extend_from_slice(definitions.text(begin..end));
+            definitions.write(begin..end, output);
             start = end;
         }
         output.push(b']');
@@ -174,8 +182,9 @@ impl Listing {
     pub(crate) fn hides_server(&self, server: &ServerId) -> bool {
         let (definitions, list) = self.list(CatalogList::Tools);
         let is_own = |entry: &DefinitionEntry| entry.target.as_ref().is_some_and(|it| it.server == *server);
-        let mut own = (0..list.visible.len()).filter(|at| is_own(&definitions.entries()[*at])).peekable();
-        own.peek().is_some() && own.all(|at| !list.visible[at])
+        let own = definitions.entries().enumerate().filter(|(_, entry)| is_own(entry));
+        let mut own = own.map(|(at, _)| list.visible[at]).peekable();
+        own.peek().is_some() && own.all(|is_visible| !is_visible)
     }
 
     /// Finds the definition that is listed under this key: the name of a tool or prompt, or the URI of a resource or
@@ -186,13 +195,12 @@ impl Listing {
 
     /// The position of the definition that is listed under this key.
     pub(crate) fn position(&self, kind: CatalogList, key: &str) -> Option<usize> {
-        let (definitions, list) = self.list(kind);
-        definitions.find(key).find(|at| list.visible[*at])
+        self.definitions.find(kind, key).find(|at| self.lists[kind as usize].visible[*at])
     }
 
     /// The server and the catalog name of the definition at a position.
     pub(crate) fn target(&self, kind: CatalogList, at: usize) -> Option<&CatalogTarget> {
-        self.definitions.list(kind).entries()[at].target.as_ref()
+        self.definitions.list(kind).entry(at).target.as_ref()
     }
 
     /// The arguments of the tool at a position that headers repeat.
@@ -223,7 +231,7 @@ impl Listing {
     /// The visible definitions of a list, with their positions.
     fn visible(&self, kind: CatalogList) -> impl Iterator<Item = (usize, &DefinitionEntry)> {
         let (definitions, list) = self.list(kind);
-        definitions.entries().iter().enumerate().filter(|(at, _)| list.visible[*at])
+        definitions.entries().enumerate().filter(|(at, _)| list.visible[*at])
     }
 }
 
@@ -235,31 +243,31 @@ impl VisibleList {
         definitions: &DefinitionList,
         selected: Vec<bool>,
         is_offered: impl Fn(&DefinitionEntry) -> bool,
-        mut fits: impl FnMut(usize) -> bool,
+        mut fits: impl FnMut(usize, &DefinitionEntry) -> bool,
     ) -> VisibleList {
         let mut visible = selected;
         // The gateway's own resources are not in the catalog.
-        visible.resize(definitions.entries().len(), true);
+        visible.resize(definitions.len(), true);
         let mut hasher = blake3::Hasher::new();
         let mut pages = Vec::new();
         let (mut page_start, mut page_bytes) = (0, 0);
-        for (at, entry) in definitions.entries().iter().enumerate() {
+        for (at, entry) in definitions.entries().enumerate() {
             visible[at] = visible[at]
                 && is_offered(entry)
                 && !definitions.earlier_with_key(at).any(|earlier| visible[earlier])
-                && fits(at);
+                && fits(at, entry);
             if !visible[at] {
                 continue;
             }
             hasher.update(entry.hash.as_bytes());
             if page_bytes > 0 && page_bytes + entry.len() > MAX_PAGE_BYTES {
-                pages.push(page_start..at);
+                pages.push(Page { range: page_start..at, bytes: page_bytes });
                 (page_start, page_bytes) = (at, 0);
             }
             page_bytes += entry.len();
         }
         // There is at least one page. Only a list without visible definitions has an empty page.
-        pages.push(page_start..visible.len());
+        pages.push(Page { range: page_start..visible.len(), bytes: page_bytes });
         VisibleList { visible: visible.into(), pages, hash: hasher.finalize() }
     }
 }
@@ -310,7 +318,7 @@ fn narrow_to_view(selected: &mut [Vec<bool>; 4], catalog: &Catalog, view: &ViewF
 }
 
 /// Clears the flags of items that are not in `viewed`, which has the order of `all`.
-fn narrow<T>(selected: &mut [bool], all: &[T], viewed: &[&T]) {
+fn narrow<T>(selected: &mut [bool], all: ItemList<'_, T>, viewed: &[&T]) {
     let mut viewed = viewed.iter().copied().peekable();
     for (selected, item) in selected.iter_mut().zip(all) {
         let is_viewed = viewed.next_if(|next| std::ptr::eq(*next, item)).is_some();

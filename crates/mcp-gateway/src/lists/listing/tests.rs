@@ -40,11 +40,11 @@ fn entry(id: &str, tools: &[&str], bytes: usize, templates: &[&str]) -> CatalogS
 }
 
 fn listing(entries: &[CatalogServer], scope: &Scope) -> Listing {
-    let catalog = Catalog::build(&Builtins::default(), entries);
-    let definitions = Arc::new(Definitions::of(&catalog, scope.names, &[]));
+    let catalog = Arc::new(Catalog::build(&Builtins::default(), entries));
+    let definitions = Arc::new(Definitions::of(&catalog, scope.names, &[], None));
     let scope = Arc::new(scope.clone());
     let filter = ListFilter { scope: &scope, audience: Audience::Models, budget: ToolBudget::default() };
-    Listing::build(definitions, &catalog, filter, vec![ServerId::parse("own").unwrap()])
+    Listing::build(definitions, filter, vec![ServerId::parse("own").unwrap()])
 }
 
 /// The members of a page of a list, as JSON text.
@@ -73,10 +73,9 @@ fn names(listing: &Listing) -> String {
 #[test]
 fn empty_list_has_one_page() {
     let scope = Arc::new(Scope::default());
-    let definitions = Arc::new(Definitions::of(&Catalog::empty(), scope.names, GatewayResource::ALL));
+    let definitions = Arc::new(Definitions::of(&Arc::default(), scope.names, GatewayResource::ALL, None));
     let listing = Listing::build(
         Arc::clone(&definitions),
-        &Catalog::empty(),
         ListFilter { scope: &scope, audience: Audience::Models, budget: ToolBudget::default() },
         Vec::new(),
     );
@@ -88,7 +87,7 @@ fn empty_list_has_one_page() {
     // A filtered scope shows no resources of the gateway.
     let part = Arc::new(Scope { views: vec![ViewFilter::default()], ..Scope::default() });
     let filter = ListFilter { scope: &part, audience: Audience::Models, budget: ToolBudget::default() };
-    let listing = Listing::build(definitions, &Catalog::empty(), filter, Vec::new());
+    let listing = Listing::build(definitions, filter, Vec::new());
     assert_eq!(page(&listing, CatalogList::Resources, None).unwrap(), "\"resources\":[]");
 }
 
@@ -174,4 +173,27 @@ fn uri_belongs_to_the_template_with_the_longest_literal_part() {
     assert_eq!(matching("f:n/1.md"), "b f:n/{y}.md");
     assert_eq!(matching("f:"), "");
     assert_eq!(matching("h:1"), "");
+}
+
+#[test]
+fn change_of_one_server_keeps_the_definitions_of_the_others() {
+    let entries = |own: &str| [entry("a", &["x", "y"], 0, &["t:{a}"]), entry("b", &[own], 0, &[])];
+    let entries = [entries("one"), entries("two")];
+    let first = Arc::new(Catalog::build(&Builtins::default(), &entries[0]));
+    let before = Definitions::of(&first, NameStyle::Exposed, &[], None);
+    let [_, changed] = &entries[1];
+    let next = first.successor(&[entries[0][0].clone(), changed.clone()], &Default::default());
+    let next = Arc::new(next);
+    let after = Definitions::of(&next, NameStyle::Exposed, GatewayResource::ALL, Some(&before));
+    let text = |definitions: &Definitions, kind| {
+        let (list, mut text) = (definitions.list(kind), Vec::new());
+        list.write(0..list.len(), &mut text);
+        text
+    };
+    for kind in CatalogList::ALL {
+        let whole = Definitions::of(&next, NameStyle::Exposed, GatewayResource::ALL, None);
+        assert_eq!(text(&after, kind), text(&whole, kind), "{kind:?}");
+    }
+    assert!(Arc::ptr_eq(&first.slices()[0], &next.slices()[0]));
+    assert_eq!(after.shared_with(&before), [true, false]);
 }

@@ -2,9 +2,7 @@
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{ErrorKind, ExposureFilter, ServerId};
-use mcp_host_registry::{
-    Catalog, CompiledRules, Decision, ExposedTool, ListKind, ServerLists, ToolLookup, decide,
-};
+use mcp_host_registry::{Catalog, CompiledRules, Decision, ExposedTool, ServerLists, ToolLookup, decide};
 
 use crate::calls::tool_call::{CalledTool, ToolCall};
 use crate::error::HostError;
@@ -68,11 +66,7 @@ pub(super) fn display_name(name: &str) -> String {
 }
 
 fn find_on_server<'a>(catalog: &'a Catalog, name: &str, server: &ServerId) -> ToolLookup<'a> {
-    if let Some(tool) = catalog.tool(name).filter(|it| it.server == *server) {
-        return ToolLookup::Found(tool);
-    }
-    let mut own = catalog.tools().iter().filter(|it| it.server == *server);
-    match own.find(|it| &*it.tool.name == name) {
+    match catalog.tool_of(server, name) {
         Some(tool) => ToolLookup::Found(tool),
         None => match catalog.find(name) {
             ToolLookup::Missing { nearest } => {
@@ -120,9 +114,8 @@ fn missing_error<I>(
     if let Some((id, _)) = unlisted.filter(|(_, owns)| *owns).min() {
         return not_found(&format!(": the tools of server '{id}' are not loaded (load_tools is false)"));
     }
-    let is_hidden =
-        |it: &&Decision| is_named(it.server.as_str()) && it.exposed.is_none() && it.original == name;
-    if let Some(decision) = routing_table.snapshot.catalog.decisions(ListKind::Tool).find(is_hidden) {
+    let is_hidden = |it: &&Decision| is_named(it.server.as_str()) && it.original == name;
+    if let Some(decision) = routing_table.snapshot.catalog.hidden_tools().find(is_hidden) {
         return not_found(&format!(
             ": server '{}' has it, but it is not shown: {}",
             decision.server, decision.rule

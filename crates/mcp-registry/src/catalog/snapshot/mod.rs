@@ -3,20 +3,21 @@
 //! A change makes a new catalog. The order is that of the configuration, then of each server, so the same content
 //! gives the same catalog.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use mcp_host_model::ServerId;
 
 use crate::catalog::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
+use crate::catalog::item_list::ItemList;
 use crate::catalog::lookup::{ToolLookup, find_nearest};
+use crate::catalog::name_index::{NameIndex, SliceItem};
 use crate::catalog::name_owner::NameOwner;
 use crate::catalog::server_slice::ServerSlice;
 use crate::filter::rules::Decision;
 use crate::hash::{CatalogHash, HashEncoder};
 use crate::lists::{Builtins, CatalogServer, ListKind};
 use crate::lock::Drift;
-use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
 
 /// The exposed items of all servers under unique names, with the decisions that led to them.
@@ -25,23 +26,17 @@ use crate::problem::Problem;
 /// unique within a server.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    pub(super) tools: Vec<ExposedTool>,
-    pub(super) prompts: Vec<ExposedPrompt>,
-    pub(super) resources: Vec<ExposedResource>,
-    pub(super) templates: Vec<ExposedTemplate>,
-    pub(super) problems: Vec<Problem>,
-    pub(super) toolsets: Vec<ServerId>,
     pub(super) builtins: Builtins,
-    /// The position of each exposed name in `tools`.
-    pub(super) tool_index: ahash::HashMap<ExposedName, usize>,
-    /// The position of each exposed name in `prompts`.
-    pub(super) prompt_index: ahash::HashMap<ExposedName, usize>,
-    /// The reserved names of withheld tools and prompts, with their servers and original names.
-    pub(super) withheld: [HashMap<ExposedName, (ServerId, Box<str>)>; 2],
-    /// Positions of `tools`, ordered by original name; computed on first use.
-    pub(super) by_original: OnceLock<Vec<usize>>,
+    pub(super) toolsets: Vec<ServerId>,
+    pub(super) problems: Vec<Problem>,
     /// The slice of each server, in order.
     pub(super) slices: Vec<Arc<ServerSlice>>,
+    /// For each list, the position of the first item of each slice, and the number of items.
+    pub(super) starts: [Vec<usize>; 4],
+    /// The position of each slice, by its address.
+    pub(super) positions: ahash::HashMap<usize, usize>,
+    /// The names of tools and prompts.
+    pub(super) names: NameIndex,
     /// The slice of each server as if there were no other servers, for reuse in the next catalog.
     pub(super) standalone: Vec<Arc<ServerSlice>>,
     /// The hash of the content, computed on first use.
@@ -65,13 +60,13 @@ impl Catalog {
         servers: &[CatalogServer],
         drifts: &BTreeMap<ServerId, Arc<Drift>>,
     ) -> Catalog {
-        Catalog::assemble(builtins, servers, drifts, &[])
+        Catalog::assemble(builtins, servers, drifts, &Catalog::default())
     }
 
     /// Builds the catalog of [`build_approved`](Catalog::build_approved) with the builtins of this one, reusing the
     /// slices of servers whose lists, rules and drift are unchanged.
     pub fn successor(&self, servers: &[CatalogServer], drifts: &BTreeMap<ServerId, Arc<Drift>>) -> Catalog {
-        Catalog::assemble(&self.builtins, servers, drifts, &self.standalone)
+        Catalog::assemble(&self.builtins, servers, drifts, self)
     }
 
     /// Returns an empty catalog.
@@ -79,14 +74,34 @@ impl Catalog {
         Catalog::default()
     }
 
+    /// Returns the slices of the servers, in order.
+    pub fn slices(&self) -> &[Arc<ServerSlice>] {
+        &self.slices
+    }
+
     /// Returns the tools, in order.
-    pub fn tools(&self) -> &[ExposedTool] {
-        &self.tools
+    pub fn tools(&self) -> ItemList<'_, ExposedTool> {
+        self.list(0, |slice| &slice.tools)
     }
 
     /// Returns the tool with exactly this exposed name.
     pub fn tool(&self, exposed: &str) -> Option<&ExposedTool> {
-        self.tool_index.get(exposed).map(|at| &self.tools[*at])
+        self.names.exposed(0, exposed).map(SliceItem::tool)
+    }
+
+    /// Returns the position of the tool with exactly this exposed name.
+    pub fn tool_position(&self, exposed: &str) -> Option<usize> {
+        self.names.exposed(0, exposed).map(|item| self.position(0, item))
+    }
+
+    /// Returns the position of the prompt with exactly this exposed name.
+    pub fn prompt_position(&self, exposed: &str) -> Option<usize> {
+        self.names.exposed(1, exposed).map(|item| self.position(1, item))
+    }
+
+    /// Returns the position of an item in a list.
+    fn position(&self, list: usize, SliceItem { slice, at }: &SliceItem) -> usize {
+        self.starts[list][self.positions[&Arc::as_ptr(slice).addr()]] + at
     }
 
     /// Finds a tool by its exposed name, or else by an original name that only one tool has.
@@ -94,45 +109,56 @@ impl Catalog {
         if let Some(tool) = self.tool(name) {
             return ToolLookup::Found(tool);
         }
-        let original = |at: &usize| &*self.tools[*at].tool.name;
-        let ordered = self.by_original.get_or_init(|| {
-            let mut res: Vec<usize> = (0..self.tools.len()).collect();
-            res.sort_by_key(|at| original(at));
-            res
-        });
-        let start = ordered.partition_point(|at| original(at) < name);
-        let end = start + ordered[start..].partition_point(|at| original(at) == name);
-        match ordered[start..end] {
-            [] => ToolLookup::Missing { nearest: find_nearest(&self.tools, name) },
-            [at] => ToolLookup::Found(&self.tools[at]),
-            ref many => ToolLookup::Ambiguous(many.iter().map(|at| &self.tools[*at]).collect()),
+        match self.names.tools_by_original(name) {
+            [] => ToolLookup::Missing { nearest: find_nearest(&self.slices, name) },
+            [item] => ToolLookup::Found(item.tool()),
+            many => {
+                let mut many: Vec<&SliceItem> = many.iter().collect();
+                many.sort_by_key(|item| self.position(0, item));
+                ToolLookup::Ambiguous(many.into_iter().map(SliceItem::tool).collect())
+            }
         }
     }
 
+    /// Returns the tool of a server by its exposed name, or else by its original name.
+    pub fn tool_of(&self, server: &ServerId, name: &str) -> Option<&ExposedTool> {
+        let originals = self.names.tools_by_original(name).iter().map(SliceItem::tool);
+        self.tool(name).into_iter().chain(originals).find(|tool| tool.server == *server)
+    }
+
     /// Returns the prompts, in order.
-    pub fn prompts(&self) -> &[ExposedPrompt] {
-        &self.prompts
+    pub fn prompts(&self) -> ItemList<'_, ExposedPrompt> {
+        self.list(1, |slice| &slice.prompts)
     }
 
     /// Returns the prompt with exactly this exposed name.
     pub fn prompt(&self, exposed: &str) -> Option<&ExposedPrompt> {
-        self.prompt_index.get(exposed).map(|at| &self.prompts[*at])
+        self.names.exposed(1, exposed).map(|item| &item.slice.prompts[item.at])
     }
 
     /// Returns the resources, in order.
-    pub fn resources(&self) -> &[ExposedResource] {
-        &self.resources
+    pub fn resources(&self) -> ItemList<'_, ExposedResource> {
+        self.list(2, |slice| &slice.resources)
     }
 
     /// Returns the resource templates, in order.
-    pub fn templates(&self) -> &[ExposedTemplate] {
-        &self.templates
+    pub fn templates(&self) -> ItemList<'_, ExposedTemplate> {
+        self.list(3, |slice| &slice.templates)
+    }
+
+    fn list<T>(&self, list: usize, items: fn(&ServerSlice) -> &[T]) -> ItemList<'_, T> {
+        ItemList { slices: &self.slices, starts: &self.starts[list], items }
     }
 
     /// Returns the decision on each item, exposed or hidden, in order. Of each server, templates follow resources,
     /// and malformed items are last.
     pub fn decisions(&self, list: ListKind) -> impl Iterator<Item = &Decision> {
         self.slices.iter().flat_map(move |slice| slice.decisions(list))
+    }
+
+    /// Returns the decisions that hide a tool, in order.
+    pub fn hidden_tools(&self) -> impl Iterator<Item = &Decision> {
+        self.slices.iter().flat_map(|slice| slice.hidden_tools())
     }
 
     /// Returns the owner of a tool or prompt name (DM-055, DM-097). Resource names are only labels and have no owner.

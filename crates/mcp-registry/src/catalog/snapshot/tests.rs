@@ -338,7 +338,7 @@ fn dmx_07_dmx_10_each_list_has_rules_of_its_own() {
     assert_eq!(shown(ListKind::Resource), [resources, resources].concat());
     assert_eq!(catalog.templates()[0].template.uri_template.as_ref(), "f:1");
     assert_eq!(
-        serde_json::to_string(catalog.templates()).unwrap(),
+        serde_json::to_string(&catalog.templates()).unwrap(),
         r#"[{"name":"r-ask me.md","server":"a","original_name":"ask me.md","uri_template":"f:1","description":null}]"#
     );
 }
@@ -417,7 +417,7 @@ fn prompt_names_are_separate_and_resources_are_unique_by_uri() {
     };
     let catalog = Catalog::build(&Builtins::default(), &[entry("a"), entry("b")]);
     assert_eq!(
-        serde_json::to_string(catalog.prompts()).unwrap(),
+        serde_json::to_string(&catalog.prompts()).unwrap(),
         r#"[{"name":"open","server":"a","original_name":"open","description":"d","arguments":[]}]"#
     );
     assert_eq!(catalog.prompt("open").map(|it| it.server.as_str()), Some("a"));
@@ -451,7 +451,7 @@ fn dm_034_dm_061_tool_is_serialized_with_its_schema_byte_for_byte() {
     let lists = ServerLists { tools: read_tools(&page).unwrap().into_shared(), ..ServerLists::default() };
     let entry = CatalogServer { lists: Arc::new(lists), ..server(NamePolicy::Reject, "s", "", "prefix=p_") };
     assert_eq!(
-        serde_json::to_string(Catalog::build(&Builtins::default(), &[entry]).tools()).unwrap(),
+        serde_json::to_string(&Catalog::build(&Builtins::default(), &[entry]).tools()).unwrap(),
         concat!(
             r#"[{"name":"p_t","server":"s","original_name":"t","description":"x\ty","input_schema":{"type":"object", "b":1,"a":2}},"#,
             r#"{"name":"p_u","server":"s","original_name":"u","description":null,"input_schema":{}}]"#,
@@ -477,4 +477,20 @@ fn hash_depends_on_the_exposed_content_only() {
     check_hash("a: x", "a: x; b: ", false);
     assert_eq!(Catalog::empty().hash(), Catalog::default().hash());
     assert_eq!(Catalog::empty().hash().to_string().len(), 64);
+}
+
+#[test]
+fn lookup_finds_one_tool_by_each_of_its_names() {
+    let (before, changed) = (dominds("a: x; b: y; c: z"), dominds("a: x; b: y2 w; c: z"));
+    let before = Catalog::build(&Builtins::default(), &before);
+    let after = before.successor(&changed, &BTreeMap::new());
+    for catalog in [&before, &after] {
+        assert!(matches!(catalog.find("x"), ToolLookup::Found(tool) if tool.server.as_str() == "a"));
+    }
+    let position = |catalog: &Catalog, name: &str| {
+        catalog.tool_position(name).map(|at| catalog.tools()[at].name.to_string())
+    };
+    assert_eq!(position(&after, "y2").as_deref(), Some("y2"));
+    assert_eq!((position(&after, "y"), position(&before, "y2")), (None, None));
+    assert_eq!(after.tools().iter().len(), after.tools().iter().count());
 }

@@ -38,7 +38,7 @@ impl Serialize for PromptsJson<'_> {
         let HostSnapshot { generation, catalog, servers, problems, .. } = self.0;
         let mut object = serializer.serialize_struct("PromptsJson", 4)?;
         object.serialize_field("generation", generation)?;
-        object.serialize_field("prompts", catalog.prompts())?;
+        object.serialize_field("prompts", &catalog.prompts())?;
         object.serialize_field("servers", servers)?;
         object.serialize_field("problems", problems)?;
         object.end()

@@ -42,8 +42,8 @@ impl Serialize for ResourcesJson<'_> {
         let HostSnapshot { generation, catalog, servers, problems, .. } = self.0;
         let mut object = serializer.serialize_struct("ResourcesJson", 5)?;
         object.serialize_field("generation", generation)?;
-        object.serialize_field("resources", catalog.resources())?;
-        object.serialize_field("templates", catalog.templates())?;
+        object.serialize_field("resources", &catalog.resources())?;
+        object.serialize_field("templates", &catalog.templates())?;
         object.serialize_field("servers", servers)?;
         object.serialize_field("problems", problems)?;
         object.end()
