@@ -95,7 +95,7 @@ fn check(name: &str, before: &str, after: &str, read: &dyn Fn(&str)) {
             continue;
         }
         // The shortest of several times is that of the reader alone.
-        let shortest = |text: &str| (0..3).map(|_| time(text)).min().unwrap();
+        let shortest = |text: &str| (0..3).map(|_| time(text)).min().expect("three times");
         let (small, large) = (shortest(&small), shortest(&large));
         assert!(
             large < MIN_TIME || large < small * MAX_GROWTH,

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests panic on errors")]
 
 mod acp_check;
+mod add_words;
 #[path = "../../../mcp-oauth/tests/it/authority.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod authority;

@@ -7,7 +7,7 @@ use crate::render::safe_values;
 
 /// The fields of a server whose values are literal and may be secrets, such as `env.TOKEN` or `headers.Authorization`.
 ///
-/// [`render`](crate::render()) does not print these values. A value that is only a reference to a variable is no secret.
+/// [`render`](crate::render()) does not print these values. A value that is only a reference is no secret.
 pub fn secret_fields(server: &ServerSpec) -> Vec<String> {
     let is_secret =
         |(name, value): &&(String, ConfigValue)| literal_parts(value).any(|it| is_secret(name, it));

@@ -19,6 +19,7 @@ mod mcp_json;
 mod oracles;
 mod other_programs;
 mod program_by_content;
+mod program_limits;
 mod property;
 mod reader;
 mod remedies;

@@ -95,7 +95,8 @@ fn rpt_210_missing_key_that_was_misspelt_is_named() {
 fn rpt_211_transport_of_another_program_is_translated() {
     check(
         "agent.yaml",
-        "tools:\n  - {name: a, description: d, type: mcp, server: s, transport: streamable_http, url: 'https://x.example'}\n",
+        "tools:\n  - {name: a, description: d, type: mcp, server: s, transport: streamable_http, url: \
+         'https://x.example'}\n",
         "'transport' must be one of `stdio`, `sse`, `websocket`, `http`; help: did you mean `http`? [fix]",
     );
 }

@@ -6,6 +6,7 @@
 //! only known keys and punctuation are shown.
 
 mod by_key;
+mod comments;
 mod ranges;
 
 use std::ops::Range;
@@ -394,30 +395,6 @@ impl Masker {
             }
             at += part.len();
         }
-    }
-
-    /// Shows comments that are plain sentences. A comment is outside of all values.
-    fn show_plain_comments(&mut self, text: &str) {
-        let start = match self.syntax {
-            Syntax::Yaml | Syntax::Toml => "#",
-            Syntax::Json | Syntax::JsonWithComments => "//",
-        };
-        let mut marked: Vec<_> = self.visible.iter().chain(&self.hidden).cloned().collect();
-        marked.sort_by_key(|it| it.start);
-        let mut values = RangeCursor::new(&marked);
-        let mut line_start = 0;
-        let mut shown = Vec::new();
-        for line in text.split_inclusive('\n') {
-            let is_outside = |at: &usize| !values.covers(line_start + at);
-            if let Some(at) = line.match_indices(start).map(|it| it.0).find(is_outside) {
-                let comment = line[at..].trim_end();
-                if safe_values::is_plain_sentence(comment.trim_start_matches(['#', '/'])) {
-                    shown.push(line_start + at..line_start + at + comment.len());
-                }
-            }
-            line_start += line.len();
-        }
-        self.visible.append(&mut shown);
     }
 
     /// Masks commented-out servers like servers, because `disable` writes them.
