@@ -75,7 +75,7 @@ pub use catalog::name_owner::NameOwner;
 pub use catalog::server_slice::{ServerSlice, decide_all};
 pub use catalog::snapshot::Catalog;
 pub use catalog::tool_budget::{BudgetTracker, ToolBudget};
-pub use catalog::view::{CatalogView, NamedView, Selection, ViewFilter};
+pub use catalog::view::{CatalogView, HintSelection, NamedView, Selection, ViewFilter};
 pub use filter::rules::{CompiledRules, Decision, ExposureVerdict, RuleKind, RuleStep, decide};
 pub use hash::CatalogHash;
 pub use lists::{Builtins, CatalogServer, ListKind, RejectedItem, ServerLists};

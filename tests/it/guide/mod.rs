@@ -4,6 +4,7 @@
 //! declares what it needs besides the program.
 
 mod page;
+mod service;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

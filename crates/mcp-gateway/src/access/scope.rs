@@ -3,16 +3,16 @@
 //! A path or a query only narrows a scope: it shows nothing that a token's view hides.
 
 use mcp_host_model::ServerId;
-use mcp_host_registry::{ExposedTool, Selection, ViewFilter};
+use mcp_host_registry::{ExposedTool, HintSelection, Selection, ViewFilter};
 
 /// Maximum number of patterns in a selection.
 const MAX_PATTERNS: usize = 64;
 
 /// The keys of selections: query parameters, and with the prefix `Mcp-Host-` headers.
-pub const SELECTIONS: [&str; 4] = ["servers", "tools", "prompts", "resources"];
+pub const SELECTIONS: [&str; 5] = ["servers", "tools", "prompts", "resources", "hints"];
 
 /// The part of the catalog that a client may use, and the names under which it is listed.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct Scope {
     /// The only server, if any.
@@ -26,7 +26,7 @@ pub struct Scope {
 }
 
 /// The names under which tools, prompts and resources are listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum NameStyle {
     /// The unique names of the catalog.
@@ -64,7 +64,7 @@ impl Scope {
 
     /// Whether the filters select a tool. Its audience, and limits on the list of tools, may still leave it out.
     pub(crate) fn shows_tool(&self, tool: &ExposedTool) -> bool {
-        self.may_show(&tool.server, |view| view.tools.contains(tool.name.as_str()))
+        self.may_show(&tool.server, |view| view.shows_tool(tool))
     }
 
     /// Whether the scope includes everything under the names of the catalog.
@@ -74,7 +74,8 @@ impl Scope {
 }
 
 /// Reads selections: `servers`, `tools`, `prompts` and `resources`, each with comma-separated patterns, in which `*`
-/// matches any characters. An empty value selects nothing; `None` if there is no selection. An unknown or
+/// matches any characters, and `hints=reads`, which selects the tools that read only by their approved annotations. An
+/// empty value selects nothing; `None` if there is no selection. An unknown or
 /// repeated key is an error, because a misspelt selection would show everything.
 pub fn read_view<'a>(
     selections: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -82,19 +83,26 @@ pub fn read_view<'a>(
     let mut filter = ViewFilter::default();
     let mut seen = Vec::new();
     for (name, value) in selections {
-        let ViewFilter { toolsets, tools, prompts, resources } = &mut filter;
+        let ViewFilter { toolsets, tools, prompts, resources, hints } = &mut filter;
         let selected = match name {
-            "servers" => toolsets,
-            "tools" => tools,
-            "prompts" => prompts,
-            "resources" => resources,
+            "servers" => Some(toolsets),
+            "tools" => Some(tools),
+            "prompts" => Some(prompts),
+            "resources" => Some(resources),
+            "hints" if value == "reads" => {
+                *hints = HintSelection::ApprovedReads;
+                None
+            }
+            "hints" => return Err(InvalidSelection("`hints` may only be `reads`".to_owned())),
             _ => return Err(unknown_key_error()),
         };
         if seen.contains(&name) {
             return Err(InvalidSelection(format!("`{name}` is given more than once")));
         }
         seen.push(name);
-        *selected = read_selection(name, value)?;
+        if let Some(selected) = selected {
+            *selected = read_selection(name, value)?;
+        }
     }
     Ok((!seen.is_empty()).then_some(filter))
 }
@@ -150,8 +158,11 @@ mod tests {
     fn other_keys_are_refused_in_selections() {
         check("", "all");
         check("servers=a, b*", "a b* | ~ | ~ | ~");
-        check("tool=a", "the keys of a scope are servers, tools, prompts, resources");
-        check("servers=a&x=1", "the keys of a scope are servers, tools, prompts, resources");
+        check("tool=a", "the keys of a scope are servers, tools, prompts, resources, hints");
+        check("servers=a&x=1", "the keys of a scope are servers, tools, prompts, resources, hints");
+        check("hints=writes", "`hints` may only be `reads`");
+        check("hints=reads&hints=reads", "`hints` is given more than once");
+        check("hints=reads", "~ | ~ | ~ | ~");
         check("tools=a&tools=b", "`tools` is given more than once");
         check("tools=&resources=f*", "~ | - | ~ | f*");
         check(&format!("tools={}", "a,".repeat(65)), "`tools` has more than 64 patterns");

@@ -91,8 +91,8 @@ pub(crate) struct Admission {
 
 impl Tokens {
     /// Reads a list with one token per line: the token, then optionally `name=NAME`, `expires=2026-12-31` or
-    /// `expires=2026-12-31T12:00:00Z`, and selections (`servers=a,b*`, `tools=…`, `prompts=…`, `resources=…`). A token
-    /// that expires on a date is accepted until that day begins in UTC. Empty lines and lines that begin with `#` are
+    /// `expires=2026-12-31T12:00:00Z`, and selections (`servers=a,b*`, `tools=…`, `prompts=…`, `resources=…`, `hints=reads`). A
+    /// token that expires on a date is accepted until that day begins in UTC. Empty lines and lines that begin with `#` are
     /// ignored. Tokens of the same name belong to one client. A token without a name gets one from its hash. A token
     /// has 16 to 4096 bytes.
     ///
@@ -135,7 +135,8 @@ impl Tokens {
                     }
                     Some((key, value)) if scope::SELECTIONS.contains(&key) => selections.push((key, value)),
                     Some(_) => {
-                        let reason = "a key must be one of name, expires, servers, tools, prompts, resources";
+                        let reason =
+                            "a key must be one of name, expires, servers, tools, prompts, resources, hints";
                         return Err(invalid(reason.to_owned()));
                     }
                     None => return Err(invalid("only KEY=VALUE may follow the token".to_owned())),
@@ -370,7 +371,7 @@ mod tests {
         check(
             "first-0123456789 role=x",
             None,
-            "line 1 of the tokens: a key must be one of name, expires, servers, tools, prompts, resources",
+            "line 1 of the tokens: a key must be one of name, expires, servers, tools, prompts, resources, hints",
         );
         check(
             "first-0123456789 servers=a\n\nsecond-0123456789\n first-0123456789 name=ann",

@@ -3,8 +3,10 @@
 //! Nothing is built under the lock, and concurrent requests build a listing once. A client that requests many scopes
 //! delays only itself.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
+use lru::LruCache;
 use mcp_host_model::{ServerId, Sharing};
 use mcp_host_registry::CatalogHash;
 use mcp_host_runtime::HostSnapshot;
@@ -15,8 +17,13 @@ use crate::lists::definitions::Definitions;
 use crate::lists::gateway_resources::GatewayResource;
 use crate::lists::listing::{Audience, ListFilter, Listing};
 
-/// Maximum number of cached scopes.
-const MAX_SCOPES: usize = 64;
+/// The number of scopes that are cached at least.
+const MIN_SCOPES: usize = 64;
+/// Maximum number of cached scopes: one for each token, and some for the paths and queries of clients.
+const MAX_SCOPES: usize = 2048;
+/// The size in bytes that cached scopes may have together beyond [`MIN_SCOPES`]. A listing has a byte for each
+/// definition.
+const MAX_LISTING_BYTES: usize = 32 * 1024 * 1024;
 
 /// A value that is built by the first thread that needs it.
 type Lazy<T> = Arc<OnceLock<Arc<T>>>;
@@ -25,7 +32,7 @@ type Lazy<T> = Arc<OnceLock<Arc<T>>>;
 #[derive(Debug, Default)]
 pub(crate) struct ListingCache(Mutex<CacheState>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct CacheState {
     /// The catalog hash and the generation that the entries belong to.
     version: Option<(CatalogHash, u64)>,
@@ -33,8 +40,25 @@ struct CacheState {
     definitions: [Lazy<Definitions>; 2],
     /// The definitions of the previous version, until those of this one are built.
     before: [Option<Arc<Definitions>>; 2],
-    /// The scopes with their lists for each audience, the most recently used one last.
-    listings: Vec<(Arc<Scope>, [Lazy<Listing>; 2])>,
+    /// The scopes with their lists for each audience.
+    listings: LruCache<Arc<Scope>, [Lazy<Listing>; 2]>,
+}
+
+impl Default for CacheState {
+    fn default() -> CacheState {
+        CacheState {
+            version: None,
+            definitions: Default::default(),
+            before: Default::default(),
+            listings: LruCache::new(max_scopes(0)),
+        }
+    }
+}
+
+/// The number of scopes that are cached for a catalog with this number of definitions.
+fn max_scopes(definitions: usize) -> NonZeroUsize {
+    let fitting = MAX_LISTING_BYTES / definitions.max(1);
+    NonZeroUsize::new(fitting.clamp(MIN_SCOPES, MAX_SCOPES)).unwrap_or(NonZeroUsize::MIN)
 }
 
 impl ListingCache {
@@ -74,20 +98,32 @@ impl ListingCache {
             let before = std::mem::take(&mut *state);
             let last =
                 |style: usize| before.definitions[style].get().or(before.before[style].as_ref()).cloned();
-            *state = CacheState { version, before: [last(0), last(1)], ..CacheState::default() };
+            let catalog = &snapshot.catalog;
+            let definitions = catalog.tools().len()
+                + catalog.prompts().len()
+                + catalog.resources().len()
+                + catalog.templates().len();
+            *state = CacheState {
+                version,
+                definitions: Default::default(),
+                before: [last(0), last(1)],
+                listings: LruCache::new(max_scopes(definitions)),
+            };
         }
         let definitions = Arc::clone(&state.definitions[scope.names as usize]);
-        let listings = &mut state.listings;
-        let by_pointer = listings.iter().rposition(|(cached, _)| Arc::ptr_eq(cached, scope));
-        let entry = match by_pointer.or_else(|| listings.iter().position(|(cached, _)| cached == scope)) {
-            Some(at) => listings.remove(at),
-            None => (Arc::clone(scope), Default::default()),
-        };
-        if listings.len() >= MAX_SCOPES {
-            listings.remove(0);
-        }
-        let listing = Arc::clone(&entry.1[audience as usize]);
-        listings.push(entry);
+        let listings = state.listings.get_or_insert(Arc::clone(scope), Default::default);
+        let listing = Arc::clone(&listings[audience as usize]);
         (definitions, listing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // RPT-475
+    #[test]
+    fn scopes_of_all_tokens_are_cached_unless_the_catalog_is_huge() {
+        assert_eq!([0, 1_000, 10_000, 100_000, 10_000_000].map(|count| max_scopes(count).get()), [2048, 2048, 2048, 335, 64]);
     }
 }

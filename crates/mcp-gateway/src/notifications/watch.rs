@@ -232,3 +232,28 @@ pub(crate) fn is_forwarded(method: &MethodName, params: &RawJson) -> bool {
     };
     is_forwarded && params.is_object()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // RPT-207
+    #[test]
+    fn change_is_due_when_the_lists_have_settled() {
+        let begin = Instant::now();
+        let at = |milliseconds| begin + Duration::from_millis(milliseconds);
+        // Snapshots as the time, and whether a server restarts.
+        let check = |snapshots: &[(u64, bool)], want: u64| {
+            let change = |pending, snapshot: &(u64, bool)| {
+                Some(PendingChange::extend(pending, snapshot.1, at(snapshot.0)))
+            };
+            assert_eq!(snapshots.iter().fold(None, change).unwrap().due, at(want), "{snapshots:?}");
+        };
+        check(&[(0, false)], 50);
+        check(&[(0, false), (40, false)], 90);
+        check(&[(0, true)], 5000);
+        check(&[(0, true), (1200, false)], 1250);
+        check(&[(0, true), (1200, false), (1210, true)], 5000);
+        check(&[(0, false), (4980, false)], 5000);
+    }
+}

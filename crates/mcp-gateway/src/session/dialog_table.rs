@@ -17,7 +17,7 @@ use crate::access::principal::Principal;
 use crate::limits::bounds::Bounds;
 use crate::limits::byte_budget::Account;
 use crate::session::client_dialog::ClientDialog;
-use crate::session::usage::{CapacityError, Usage, is_call};
+use crate::session::usage::{CapacityError, TableEntry, TableLimits, Usage, is_call};
 
 /// Maximum size of a dialog's name in bytes.
 pub(crate) const MAX_NAME_BYTES: usize = 256;
@@ -62,8 +62,7 @@ impl ConnectionId {
 #[derive(Debug)]
 pub(crate) struct DialogTable {
     table: Mutex<HashMap<DialogKey, DialogEntry>>,
-    max_dialogs: usize,
-    max_per_client: usize,
+    limits: TableLimits,
 }
 
 #[derive(Debug)]
@@ -77,13 +76,12 @@ impl DialogTable {
     pub(crate) fn new(bounds: &Bounds) -> DialogTable {
         DialogTable {
             table: Mutex::default(),
-            max_dialogs: bounds.sessions,
-            max_per_client: bounds.sessions_per_client,
+            limits: TableLimits { total: bounds.sessions, per_client: bounds.sessions_per_client },
         }
     }
 
-    /// Returns the dialog with this key for a request with this method. `start` creates it if it is missing. At the
-    /// limit, the client's dialog whose loss matters least is evicted.
+    /// Returns the dialog with this key for a request with this method. `start` creates it if it is missing. At a
+    /// limit, one that is not active is evicted.
     pub(crate) fn get_or_create(
         &self,
         key: DialogKey,
@@ -97,15 +95,16 @@ impl DialogTable {
             entry.usage.has_called |= is_call(method);
             return Ok(Arc::clone(&entry.dialog));
         }
-        let own = || table.iter().filter(|(other, _)| other.principal == key.principal);
-        if table.len() >= self.max_dialogs || own().count() >= self.max_per_client {
-            let unused = own().filter(|(_, entry)| entry.is_unused());
-            let (oldest, entry) = unused.min_by_key(|(_, entry)| entry.usage).ok_or(CapacityError)?;
-            if !entry.usage.is_evictable(&key.principal, now) {
-                return Err(CapacityError);
+        let own = table.keys().filter(|other| other.principal == key.principal).count();
+        if !self.limits.have_room(table.len(), own) {
+            let entries = table.iter().map(|(key, entry)| TableEntry {
+                key,
+                principal: &key.principal,
+                usage: entry.is_unused().then_some(entry.usage),
+            });
+            if let Some(oldest) = self.limits.make_room(entries, &key.principal, now)? {
+                table.remove(&oldest);
             }
-            let oldest = oldest.clone();
-            table.remove(&oldest);
         }
         let dialog = start();
         let owner = match key.name {

@@ -10,14 +10,13 @@ use tokio::time::Instant;
 use crate::access::principal::Principal;
 use crate::limits::bounds::Bounds;
 use crate::session::client_session::ClientSession;
-use crate::session::usage::CapacityError;
+use crate::session::usage::{CapacityError, TableEntry, TableLimits};
 
 /// The sessions.
 #[derive(Debug)]
 pub(crate) struct SessionTable {
     table: Mutex<ahash::HashMap<String, Arc<ClientSession>>>,
-    max_sessions: usize,
-    max_per_client: usize,
+    limits: TableLimits,
 }
 
 /// An inserted session, and the session that was evicted for it and must be ended.
@@ -31,25 +30,23 @@ impl SessionTable {
     pub(crate) fn new(bounds: &Bounds) -> SessionTable {
         SessionTable {
             table: Mutex::default(),
-            max_sessions: bounds.sessions,
-            max_per_client: bounds.sessions_per_client,
+            limits: TableLimits { total: bounds.sessions, per_client: bounds.sessions_per_client },
         }
     }
 
-    /// Adds a session. At the limit, an unused session of the same client is evicted, so that a client that leaks
-    /// sessions harms only itself: the least recently used one without a call, else the least recently used one.
-    /// Without tokens all clients count as one, so recently used sessions with a call are protected.
+    /// Adds a session. At a limit, one that is not active is evicted.
     pub(crate) fn add(&self, session: Arc<ClientSession>, now: Instant) -> Result<Insertion, CapacityError> {
         let mut evicted = None;
         let mut table = self.table.lock();
-        let own = || table.values().filter(|other| other.principal == session.principal);
-        if table.len() >= self.max_sessions || own().count() >= self.max_per_client {
-            let unused = own().filter_map(|session| Some((session.idle_usage()?, session.id.clone())));
-            let (usage, oldest) = unused.min().ok_or(CapacityError)?;
-            if !usage.is_evictable(&session.principal, now) {
-                return Err(CapacityError);
-            }
-            evicted = table.remove(&oldest);
+        let own = table.values().filter(|other| other.principal == session.principal).count();
+        if !self.limits.have_room(table.len(), own) {
+            let entries = table.iter().map(|(key, session)| TableEntry {
+                key,
+                principal: &session.principal,
+                usage: session.idle_usage(),
+            });
+            let oldest = self.limits.make_room(entries, &session.principal, now)?;
+            evicted = oldest.and_then(|oldest| table.remove(&oldest));
         }
         table.insert(session.id.clone(), Arc::clone(&session));
         Ok(Insertion { session, evicted })

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use mcp_host_gateway::{AuditLog, GatewayOptions, HttpOptions, Tokens};
+use mcp_host_gateway::{AuditLog, GatewayOptions, HttpOptions, Tokens, TrustedProxies};
 use mcp_host_model::Secret;
 use serde_json::Value;
 
@@ -11,6 +11,7 @@ use crate::support::TestGateway;
 
 const LIMIT: Duration = Duration::from_secs(60);
 const ANN: &str = "ann-0123456789abcdef";
+const OLD: &str = "old-0123456789abcdef";
 
 fn read_lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
@@ -22,7 +23,8 @@ async fn each_call_is_one_line_without_content() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit");
     let audit = AuditLog::to_file(&path).unwrap();
-    let tokens = Tokens::read(&Secret::new(format!("{ANN} name=ann"))).unwrap();
+    let tokens =
+        Tokens::read(&Secret::new(format!("{OLD} name=ann\n{ANN} name=ann expires=2100-01-01"))).unwrap();
     let gateway = TestGateway::with(
         {
             let mut options = GatewayOptions::default();
@@ -32,6 +34,7 @@ async fn each_call_is_one_line_without_content() {
         {
             let mut options = HttpOptions::default();
             options.tokens = tokens;
+            options.trusted_proxies = TrustedProxies::read(["127.0.0.0/8"]).unwrap();
             options
         },
     )
@@ -39,7 +42,11 @@ async fn each_call_is_one_line_without_content() {
     let authorization = format!("Bearer {ANN}");
     let session = gateway.initialize(&[("authorization", &authorization)]).await;
     let post = async |method: &str, params: &str| {
-        let headers = [("authorization", &*authorization), ("mcp-session-id", &*session)];
+        let headers = [
+            ("authorization", &*authorization),
+            ("mcp-session-id", &*session),
+            ("x-forwarded-for", "198.51.100.7, 192.0.2.1"),
+        ];
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
         gateway.post(&headers, &body).await.json()
     };
@@ -64,6 +71,22 @@ async fn each_call_is_one_line_without_content() {
     assert_eq!(field("outcome"), ["success", "error", "error"]);
     assert_eq!(field("client"), ["t", "t", "t"]);
     assert_eq!(field("token"), ["ann", "ann", "ann"]);
+    // RPT-204, RPT-205
+    assert_eq!(field("address"), ["192.0.2.1"; 3]);
+    assert_eq!(field("token_line"), [2, 2, 2]);
+    let old = [("authorization", &*format!("Bearer {OLD}"))];
+    let page = gateway.http("GET", "/metrics", &old, "").await.body;
+    for line in [
+        "mcp_gateway_token_requests_total{token=\"ann\",line=\"1\"} 1\n",
+        "mcp_gateway_token_requests_total{token=\"ann\",line=\"2\"} 5\n",
+        "mcp_gateway_token_expiry_timestamp_seconds{token=\"ann\",line=\"2\"} 4102444800\n",
+    ] {
+        assert!(page.contains(line), "{line}{page}");
+    }
+    // A replaced list continues the counts.
+    gateway.tokens.replace(Tokens::read(&Secret::new(format!("{ANN} name=ann"))).unwrap()).unwrap();
+    let page = gateway.http("GET", "/metrics", &[("authorization", &authorization)], "").await.body;
+    assert!(page.contains("mcp_gateway_token_requests_total{token=\"ann\",line=\"1\"} 6\n"), "{page}");
     assert_eq!(field("tool"), [Value::from(echo), Value::from("nosuch"), Value::Null]);
     assert_eq!(found[0]["server"], "demo");
     assert_eq!(found[0]["request_bytes"], call.len());

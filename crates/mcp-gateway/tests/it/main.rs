@@ -13,6 +13,7 @@ mod connections;
 mod dialogs;
 mod example;
 mod isolation;
+mod notifications;
 mod protocol;
 mod rates;
 mod reload;

@@ -17,6 +17,13 @@ async fn every_version_is_negotiated() {
     ] {
         let reply = fixture.post(&[], &initialize(asked)).await;
         assert_eq!(reply.json()["result"]["protocolVersion"], got);
+        // RPT-152: some clients repeat the version as a header.
+        let reply = fixture.post(&[("mcp-protocol-version", asked)], &initialize(asked)).await;
+        assert_eq!(reply.json()["result"]["protocolVersion"], got, "{asked}");
+    }
+    for header in ["2027-01-01", "1999-01-01", "x"] {
+        let reply = fixture.post(&[("mcp-protocol-version", header)], &initialize("2025-11-25")).await;
+        assert_eq!(reply.json()["result"]["protocolVersion"], "2025-11-25", "{header}");
     }
     fixture.end().await;
 }
@@ -31,7 +38,11 @@ async fn session_requires_its_id() {
     assert_eq!(session.len(), 48);
     let own = ("mcp-session-id", session.as_str());
     assert_eq!(fixture.post(&[own], ping).await.json()["result"], serde_json::json!({}));
-    assert_eq!(fixture.post(&[own, ("mcp-protocol-version", "2026-07-28")], ping).await.status, 400);
+    let refused = fixture.post(&[own, ("mcp-protocol-version", "2026-07-28")], ping).await;
+    assert!(
+        refused.status == 400 && refused.body.contains("that of this session is 2025-11-25"),
+        "{refused:?}"
+    );
     assert_eq!(fixture.post(&[own, ("mcp-protocol-version", "2025-06-18")], ping).await.status, 200);
     let notification = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     assert_eq!(fixture.post(&[own], notification).await.status, 202);

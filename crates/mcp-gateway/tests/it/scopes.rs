@@ -74,6 +74,7 @@ async fn path_query_and_header_narrow_the_scope() {
     assert_eq!(tools(&fixture, "/mcp/own", &[]).await, of("own__"));
     assert_eq!(tools(&fixture, "/mcp/", &[]).await, all);
     assert_eq!(tools(&fixture, "/mcp/own/", &[]).await, of("own__"));
+    // RPT-151
     for nowhere in ["/mcp/nobody", "/mcp/own//", "/mcp//", "/"] {
         assert_eq!(tools(&fixture, nowhere, &[]).await, ["404"], "{nowhere}");
     }
@@ -224,6 +225,7 @@ async fn requests_from_other_sites_are_refused() {
     fixture.end().await;
 }
 
+// RPT-156
 #[tokio::test]
 async fn only_configured_origins_get_cors_headers() {
     let origins = vec!["https://app.example".to_owned()];

@@ -17,7 +17,7 @@ pub(crate) const SLOW_POLLS: usize = 3;
 ///
 /// `new` speaks 2026-07-28, the others 2025-06-18. Each has one tool, `say`: it sends the server requests in the
 /// argument `ask` and the notifications about tasks in `notify`, and then returns the JSON text in the
-/// argument `result` or `error`. The resource `x:1` of `old` and `new` fails with a protocol error. Their
+/// argument `result` or `error`. After that it logs at the levels in `log`. The resource `x:1` of `old` and `new` fails with a protocol error. Their
 /// tool `work` does the same as `say` and must run as a task. Their task `t 1` is complete, and `t slow` is
 /// complete after some polls. `mute` sends nothing. `one` and `two` list the same resource and have others that they do
 /// not list.
@@ -64,7 +64,7 @@ impl ScriptedServer {
             }
             let answer = match message["method"].as_str().unwrap() {
                 "initialize" if self.is_old => format!(
-                    r#""result":{{"protocolVersion":"2025-06-18","capabilities":{{"tools":{{}},"resources":{{}},"tasks":{{"cancel":{{}},"requests":{{"tools":{{"call":{{}}}}}}}}}},"serverInfo":{}}}"#,
+                    r#""result":{{"protocolVersion":"2025-06-18","capabilities":{{"tools":{{}},"resources":{{}},"logging":{{}},"tasks":{{"cancel":{{}},"requests":{{"tools":{{"call":{{}}}}}}}}}},"serverInfo":{}}}"#,
                     json!({"name": "old", "version": "1"})
                 ),
                 "server/discover" if !self.is_old => format!(
@@ -155,11 +155,18 @@ impl ScriptedServer {
                     };
                     format!(r#""result":{result}"#)
                 }
+                "logging/setLevel" => r#""result":{}"#.to_owned(),
                 _ => r#""error":{"code":-32601,"message":"no"}"#.to_owned(),
             };
             let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},{answer}}}"#);
             if write.write_all(format!("{answer}\n").as_bytes()).await.is_err() {
                 return;
+            }
+            // Messages outside of the call.
+            for level in params["arguments"]["log"].as_array().into_iter().flatten() {
+                let params = json!({"level": level, "data": "later"});
+                let message = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params});
+                write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
             }
         }
     }

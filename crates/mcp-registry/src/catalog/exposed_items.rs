@@ -24,16 +24,20 @@ pub struct ExposedTool {
     pub server: ServerId,
     /// The tool as its server defines it.
     pub tool: Arc<Tool>,
+    /// Whether a lock file approves this definition.
+    pub is_approved: bool,
     #[cfg(feature = "validator")]
     arguments_schema: SchemaSlot,
 }
 
 impl ExposedTool {
+    /// A tool that is not approved.
     pub(crate) fn new(name: ExposedName, server: ServerId, tool: Arc<Tool>) -> ExposedTool {
         ExposedTool {
             name,
             server,
             tool,
+            is_approved: false,
             #[cfg(feature = "validator")]
             arguments_schema: SchemaSlot::default(),
         }

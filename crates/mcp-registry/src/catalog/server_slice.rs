@@ -125,8 +125,11 @@ impl ServerSlice {
         let names = NameTable::new(builtins, ListKind::Tool, earlier_tools);
         let originals = tools.iter().map(|it| &*it.name);
         let named = res.name_items((ItemKind::Tool, &entry.exposure.tools), originals, names, drift);
-        let exposed =
-            |(at, name): NamedPosition| ExposedTool::new(name, server.clone(), Arc::clone(&tools[at]));
+        let exposed = |(at, name): NamedPosition| {
+            let mut exposed = ExposedTool::new(name, server.clone(), Arc::clone(&tools[at]));
+            exposed.is_approved = drift.is_some_and(|drift| drift.approves(ItemKind::Tool, &tools[at].name));
+            exposed
+        };
         res.tools = named.into_iter().map(exposed).collect();
         let names = NameTable::new(builtins, ListKind::Prompt, earlier_prompts);
         let originals = prompts.iter().map(|it| &*it.name);

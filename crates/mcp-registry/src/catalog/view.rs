@@ -13,7 +13,7 @@ use crate::name::exposed_name::ExposedName;
 use crate::problem::Problem;
 
 /// A selection of names.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "mcp-gateway narrows a scope by every form; a wildcard would show too much"
@@ -28,8 +28,22 @@ pub enum Selection {
     Patterns(Vec<String>),
 }
 
+/// A selection of tools by what their servers say about their effects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "mcp-gateway narrows a scope by every form; a wildcard would show too much"
+)]
+pub enum HintSelection {
+    /// Any tool.
+    #[default]
+    Any,
+    /// Tools whose `readOnlyHint` is true, if a lock file approves the definition that says so.
+    ApprovedReads,
+}
+
 /// The filter of a view. An item is visible if its toolset and its name are both selected (DM-052).
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "mcp-gateway narrows every list; a field that it does not know would show too much"
@@ -44,6 +58,19 @@ pub struct ViewFilter {
     /// Resources and resource templates: by URI or URI template if the pattern has a `:`, else by exposed name. One
     /// pattern never matches both, because servers choose URIs.
     pub resources: Selection,
+    /// Tools, by their annotations.
+    pub hints: HintSelection,
+}
+
+impl ViewFilter {
+    /// Whether the filter selects a tool.
+    pub fn shows_tool(&self, tool: &ExposedTool) -> bool {
+        let has_hint = match self.hints {
+            HintSelection::Any => true,
+            HintSelection::ApprovedReads => tool.is_approved && tool.tool.hints.read_only == Some(true),
+        };
+        has_hint && self.toolsets.contains(tool.server.as_str()) && self.tools.contains(tool.name.as_str())
+    }
 }
 
 /// A view with the name of its user.
@@ -59,9 +86,7 @@ pub struct NamedView {
 impl NamedView {
     /// Whether the view shows a tool.
     pub fn shows_tool(&self, tool: &ExposedTool) -> bool {
-        self.filters.iter().all(|filter| {
-            filter.toolsets.contains(tool.server.as_str()) && filter.tools.contains(tool.name.as_str())
-        })
+        self.filters.iter().all(|filter| filter.shows_tool(tool))
     }
 }
 
@@ -84,7 +109,7 @@ pub struct CatalogView<'a> {
 impl Catalog {
     /// Returns the part that `view` selects.
     pub fn view(&self, view: &ViewFilter) -> CatalogView<'_> {
-        let ViewFilter { toolsets, tools, prompts, resources } = view;
+        let ViewFilter { toolsets, tools: _, prompts, resources, hints: _ } = view;
         let is_selected = |names: &Selection, server: &ServerId, name: &ExposedName| {
             toolsets.contains(server.as_str()) && names.contains(name.as_str())
         };
@@ -92,7 +117,7 @@ impl Catalog {
             toolsets.contains(server.as_str()) && resources.contains_resource(name.as_str(), uri)
         };
         CatalogView {
-            tools: self.tools().iter().filter(|it| is_selected(tools, &it.server, &it.name)).collect(),
+            tools: self.tools().iter().filter(|tool| view.shows_tool(tool)).collect(),
             prompts: self.prompts().iter().filter(|it| is_selected(prompts, &it.server, &it.name)).collect(),
             resources: (self.resources().iter())
                 .filter(|it| is_selected_resource(&it.server, &it.name, &it.resource.uri))
@@ -195,6 +220,7 @@ mod tests {
             tools: Selection::None,
             prompts: selection(prompts),
             resources: selection(resources),
+            hints: HintSelection::Any,
         };
         let got = catalog.view(&view);
         let names = |all: Vec<&ExposedName>| all.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(" ");

@@ -187,6 +187,11 @@ impl Drift {
         Some(DriftConsequence { enforcement, reason })
     }
 
+    /// Returns whether an item of the server is as it was approved.
+    pub(crate) fn approves(&self, item: ItemKind, key: &str) -> bool {
+        self.changes.get(&item).is_none_or(|changes| !changes.contains_key(key))
+    }
+
     /// Returns the problem of the server as a whole, if its identity, removed items or missing approval cause one.
     pub(crate) fn problem(&self, server: &ServerId) -> Option<Problem> {
         let mut words = Vec::new();

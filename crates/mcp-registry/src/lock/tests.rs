@@ -6,6 +6,7 @@ use mcp_host_model::{RawJson, read_prompts, read_resources, read_tools};
 
 use super::*;
 use crate::catalog::snapshot::Catalog;
+use crate::catalog::view::{HintSelection, ViewFilter};
 use crate::filter::rules::ExposureVerdict;
 use crate::lists::{Builtins, CatalogServer, ListKind};
 
@@ -263,4 +264,28 @@ fn invalid_lock_file_is_rejected_with_its_position() {
     check_refused(&" ".repeat((8 << 20) + 1), "it is larger than 8 MiB");
     let deep = with(&"[".repeat(100_000));
     assert!(LockFile::parse(&deep).is_err());
+}
+
+// RPT-209
+#[test]
+fn only_approved_annotations_select_a_tool() {
+    let view = ViewFilter { hints: HintSelection::ApprovedReads, ..ViewFilter::default() };
+    let warn = DriftPolicy { changed: Enforcement::Warn, added: Enforcement::Warn };
+    let shown = |before: Option<&[&str]>, now: &[&str]| {
+        let id = ServerId::parse("s").unwrap();
+        let exposure = mcp_host_model::Exposure::all(mcp_host_model::NamePolicy::Reject);
+        let entry = CatalogServer { id: id.clone(), exposure, lists: Arc::new(lists(now)) };
+        let drift =
+            |before: &[&str]| Arc::new(Drift::compute(Some(&approved(before)), &approved(now), &ALL, warn));
+        let drifts: BTreeMap<_, _> = before.map(|before| (id, drift(before))).into_iter().collect();
+        let catalog = Catalog::build_approved(&Builtins::default(), &[entry], &drifts);
+        assert_eq!(catalog.tools().len(), now.len());
+        catalog.view(&view).tools.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(shown(Some(&[A, B]), &[A, B]), "a");
+    // Its server says so, and nobody has approved it.
+    assert_eq!(shown(None, &[A, B]), "");
+    assert_eq!(shown(Some(&[&A.replace("true", "false")]), &[A]), "");
+    assert_eq!(shown(Some(&[]), &[A]), "");
+    assert_eq!(shown(Some(&[&A.replace("does a", "does b")]), &[A]), "");
 }

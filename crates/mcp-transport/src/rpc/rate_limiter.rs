@@ -29,6 +29,9 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// Free messages for each response: a server may log during a call.
 const FREE_PER_RESPONSE: i64 = 4;
 
+/// This number of progress messages that a caller asked for costs as much as one unsolicited message.
+const PROGRESS_PER_MESSAGE: u32 = 16;
+
 /// The maximum number of free messages that can accumulate.
 const MAX_FREE: i64 = 1024;
 
@@ -39,18 +42,24 @@ pub(crate) struct RateLimiter {
     full_at: Instant,
     /// Unsolicited messages that are not yet charged to the bucket; negative while free messages remain.
     uncharged: i64,
+    /// Progress messages that do not yet cost a message.
+    progress: u32,
 }
 
 impl RateLimiter {
     /// A full bucket at `now`.
     pub(crate) fn new(now: Instant) -> RateLimiter {
-        RateLimiter { full_at: now, uncharged: 0 }
+        RateLimiter { full_at: now, uncharged: 0, progress: 0 }
     }
 
     /// Records a frame of this class with this number of bytes.
     pub(crate) fn record(&mut self, class: MessageClass, bytes: usize) {
         match class {
             MessageClass::Solicited => self.credit(1),
+            MessageClass::Progress => {
+                self.progress = (self.progress + 1) % PROGRESS_PER_MESSAGE;
+                self.charge(usize::from(self.progress == 0), bytes);
+            }
             MessageClass::Unsolicited(messages) => self.charge(messages, bytes),
         }
     }
@@ -150,6 +159,18 @@ mod tests {
         check(&[(0, "8000"), (0, "100*4095")], "- 12");
         check(&[(0, "8000"), (0, "100*4096")], "- 25");
         check(&[(0, "8000"), (0, "4*65536"), (0, "10*65536")], "- - 29");
+    }
+
+    // RPT-476
+    #[test]
+    fn progress_that_a_caller_asked_for_costs_a_sixteenth() {
+        let begin = Instant::now();
+        let mut rate_limiter = RateLimiter::new(begin);
+        let mut record = |count: usize| {
+            (0..count).for_each(|_| rate_limiter.record(MessageClass::Progress, 100));
+            rate_limiter.pause_until(begin).map(|until| (until - begin).as_millis())
+        };
+        assert_eq!([record(5_000), record(123_000), record(16_000)], [None, None, Some(125)]);
     }
 
     #[test]

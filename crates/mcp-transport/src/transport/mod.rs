@@ -190,7 +190,10 @@ pub trait FrameSink: Send + Sync {
 pub enum MessageClass {
     /// A response to a call in flight. There is one for each call, so a server cannot flood with them.
     Solicited,
-    /// This number of messages that a server may send at any time: notifications, progress, requests, late
+    /// Progress that the caller of a call in flight asked for. It has a limit of its own, because a server may send any
+    /// number of them.
+    Progress,
+    /// This number of messages that a server may send at any time: notifications, other progress, requests, late
     /// responses, and messages that are dropped or invalid.
     Unsolicited(usize),
 }
@@ -203,8 +206,12 @@ impl MessageClass {
             (MessageClass::Unsolicited(one), MessageClass::Unsolicited(other)) => {
                 MessageClass::Unsolicited(one.saturating_add(other))
             }
-            (MessageClass::Unsolicited(count), MessageClass::Solicited)
-            | (MessageClass::Solicited, MessageClass::Unsolicited(count)) => MessageClass::Unsolicited(count),
+            (MessageClass::Unsolicited(count), MessageClass::Solicited | MessageClass::Progress)
+            | (MessageClass::Solicited | MessageClass::Progress, MessageClass::Unsolicited(count)) => {
+                MessageClass::Unsolicited(count)
+            }
+            (MessageClass::Progress, MessageClass::Solicited | MessageClass::Progress)
+            | (MessageClass::Solicited, MessageClass::Progress) => MessageClass::Progress,
         }
     }
 }

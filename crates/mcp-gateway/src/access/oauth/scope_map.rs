@@ -149,7 +149,8 @@ mod tests {
             &[],
             "line 2 of the scopes: a scope has 1 to 256 visible characters except \" and \\",
         );
-        let key = "only KEY=VALUE may follow the scope, with a KEY of servers, tools, prompts, resources";
+        let key =
+            "only KEY=VALUE may follow the scope, with a KEY of servers, tools, prompts, resources, hints";
         check("a x", &[], &format!("line 1 of the scopes: {key}"));
         check("a name=x", &[], &format!("line 1 of the scopes: {key}"));
         check("a\na tools=", &[], "line 2 of the scopes: the scope a is there twice");

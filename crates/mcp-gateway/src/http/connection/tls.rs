@@ -74,3 +74,20 @@ fn pem_error(path: &Path, error: &rustls::pki_types::pem::Error) -> ServeError {
     };
     ServeError::TlsFile { path: path.to_owned(), source: std::io::Error::other(message) }
 }
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+
+    use super::*;
+
+    // RPT-206
+    #[test]
+    fn end_of_the_validity_is_read() {
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        params.not_after = date_time_ymd(2050, 1, 1);
+        let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+        assert_eq!(read_expiry(certificate.der()), Some(2_524_608_000));
+        assert_eq!(read_expiry(&CertificateDer::from(b"x".to_vec())), None);
+    }
+}

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 use http::request::Parts;
 use mcp_host_model::ServerId;
-use mcp_host_registry::{Selection, ViewFilter};
+use mcp_host_registry::{HintSelection, Selection, ViewFilter};
 use mcp_host_runtime::{ServerState, ServerStatus};
 use serde::Serialize;
 
@@ -59,6 +59,7 @@ pub(crate) fn get_server_readiness(app: &AppState, head: &Parts) -> Response {
             tools: Selection::Inherit,
             prompts: Selection::Inherit,
             resources: Selection::Inherit,
+            hints: HintSelection::Any,
         })) => names,
         Ok(_) => return bad_request(&invalid_request("the query must be `servers=` with names of servers")),
         Err(error) => return bad_request(&error),

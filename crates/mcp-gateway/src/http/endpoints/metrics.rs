@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use http::StatusCode;
 use http::request::Parts;
 use mcp_host_model::ServerId;
+use mcp_host_registry::{Catalog, ViewFilter};
 use mcp_host_runtime::ServerState;
 
 use crate::http::app_state::AppState;
@@ -80,7 +81,7 @@ pub(crate) fn get_metrics(app: &AppState, head: &Parts) -> Response {
         text.push_str(&recorder.render());
     }
     if !client.scope.is_unfiltered() {
-        text = select_series(&text, |key, value| is_label_shown(&client, key, value));
+        text = select_series(&text, |key, value| is_label_shown(&client, &snapshot.catalog, key, value));
     }
     response::with_body(StatusCode::OK, CONTENT_TYPE, text)
 }
@@ -109,13 +110,16 @@ fn write_tokens(app: &AppState, page: &mut MetricsPage) {
 
 /// Whether a client may see the series with this label. Servers and tools beyond the limit of series share one, which
 /// has no name of a server.
-fn is_label_shown(client: &AuthorizedClient<'_>, key: &str, value: &str) -> bool {
+fn is_label_shown(client: &AuthorizedClient<'_>, catalog: &Catalog, key: &str, value: &str) -> bool {
     match key {
         "server" => ServerId::parse(value).is_ok_and(|id| client.scope.may_show(&id, |_| true)),
         "tool" => {
-            client.scope.views.iter().all(|view| view.tools.contains(value))
-                && (client.scope.granted.is_empty()
-                    || client.scope.granted.iter().any(|view| view.tools.contains(value)))
+            // A tool that is gone is judged by its name.
+            let tool = catalog.tool(value);
+            let shows =
+                |view: &ViewFilter| tool.map_or(view.tools.contains(value), |tool| view.shows_tool(tool));
+            client.scope.views.iter().all(shows)
+                && (client.scope.granted.is_empty() || client.scope.granted.iter().any(shows))
         }
         "token" => value == client.principal.name(),
         _ => true,

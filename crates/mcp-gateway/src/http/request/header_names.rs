@@ -13,11 +13,12 @@ pub(crate) static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-even
 /// [`DIALOG_HEADER`](crate::protocol::meta::DIALOG_HEADER).
 pub(crate) static MCP_HOST_DIALOG: HeaderName = HeaderName::from_static("mcp-host-dialog");
 /// The headers that select, in the order of [`SELECTIONS`](crate::access::scope::SELECTIONS).
-pub(crate) static MCP_HOST_SELECTIONS: [HeaderName; 4] = [
+pub(crate) static MCP_HOST_SELECTIONS: [HeaderName; 5] = [
     HeaderName::from_static("mcp-host-servers"),
     HeaderName::from_static("mcp-host-tools"),
     HeaderName::from_static("mcp-host-prompts"),
     HeaderName::from_static("mcp-host-resources"),
+    HeaderName::from_static("mcp-host-hints"),
 ];
 
 /// The first value of a header, if it is visible ASCII.

@@ -372,7 +372,9 @@ impl Engine {
                         request: id,
                         progress: progress.clone(),
                     });
-                    self.pending.handle_progress(id, progress, Instant::now());
+                    if self.pending.handle_progress(id, progress, Instant::now()) {
+                        return MessageClass::Progress;
+                    }
                 }
                 unsolicited
             }

@@ -240,20 +240,21 @@ impl PendingCalls {
     }
 
     /// Resets the idle deadline of call `id` and calls its progress callback. Ignored when the call has an outcome or
-    /// is unknown.
-    pub(crate) fn handle_progress(&self, id: RequestId, progress: Progress, now: Instant) {
+    /// is unknown. Returns whether the caller asked for the progress.
+    pub(crate) fn handle_progress(&self, id: RequestId, progress: Progress, now: Instant) -> bool {
         let on_progress = {
             let mut table = self.0.lock();
-            let Some(call) = table.get(id) else { return };
-            if matches!(call.state, CallState::Done(_)) {
-                return;
-            }
+            let Some(call) = table.get(id).filter(|call| !matches!(call.state, CallState::Done(_))) else {
+                return false;
+            };
             call.deadlines.reset_idle(now);
             call.on_progress.clone()
         };
+        let is_requested = on_progress.is_some();
         if let Some(on_progress) = on_progress {
             on_progress(progress);
         }
+        is_requested
     }
 
     /// Ends every call whose deadline has passed. Returns these calls and the time of the next check.
