@@ -41,8 +41,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_parser = choice_parser(ERAS), value_name = "ERA")]
     pub(crate) era: Option<Eras>,
     /// File of bearer tokens, one per line, each with its scope: TOKEN [name=NAME] [expires=2026-12-31] [servers=a,b*]
-    /// [tools=…] [prompts=…] [resources=…]. Changes of the file apply at once; a removed token's sessions end. Without
-    /// tokens, all clients count as one: they share limits, and dialogs of the same name
+    /// [tools=…] [prompts=…] [resources=…] [hints=reads]. Changes of the file apply at once; a removed token's sessions
+    /// end. Without tokens, all clients count as one: they share limits, and dialogs of the same name
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<PathBuf>,
     /// Environment variable that holds such lines
@@ -57,8 +57,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "URL", requires = "auth")]
     pub(crate) resource: Option<String>,
     /// File of the scopes of access tokens, one per line, each with what it shows: SCOPE [servers=a,b*] [tools=…]
-    /// [prompts=…] [resources=…]. The first one is what clients request at first. Without the file, every access token
-    /// shows everything
+    /// [prompts=…] [resources=…] [hints=reads]. The first one is what clients request at first. Without the file, every
+    /// access token shows everything
     #[arg(long, value_name = "FILE", requires = "auth")]
     pub(crate) scope_map: Option<PathBuf>,
     /// Accept this host name from clients, besides localhost and the address; may be given several times

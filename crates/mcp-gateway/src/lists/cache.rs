@@ -124,6 +124,9 @@ mod tests {
     // RPT-475
     #[test]
     fn scopes_of_all_tokens_are_cached_unless_the_catalog_is_huge() {
-        assert_eq!([0, 1_000, 10_000, 100_000, 10_000_000].map(|count| max_scopes(count).get()), [2048, 2048, 2048, 335, 64]);
+        assert_eq!(
+            [0, 1_000, 10_000, 100_000, 10_000_000].map(|count| max_scopes(count).get()),
+            [2048, 2048, 2048, 335, 64]
+        );
     }
 }

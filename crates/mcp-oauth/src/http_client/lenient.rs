@@ -11,6 +11,9 @@ use url::{Url, form_urlencoded};
 /// Maximum lifetime of a token: a hundred years. A longer one is shortened to it.
 const MAX_LIFETIME_SECONDS: f64 = 3.2e9;
 
+/// Minimum length of a secret that is removed from an error. A shorter one could be any word of it.
+const MIN_SECRET_BYTES: usize = 8;
+
 /// Errors of a refresh that may succeed later, or with another client. The refresh token is still valid.
 const OTHER_REFRESH_ERRORS: [&str; 6] = [
     "invalid_client",
@@ -50,6 +53,20 @@ pub(crate) fn normalize_token_response(
         members.insert("error".to_owned(), "invalid_grant".into());
     }
     if members.is_empty() { response } else { with_json(response, members) }
+}
+
+/// Removes the secrets that a request sent from its error, which is shown and logged.
+pub(crate) fn hide_secrets(mut response: Response<Vec<u8>>, secrets: &[String]) -> Response<Vec<u8>> {
+    if response.status().is_success() {
+        return response;
+    }
+    let mut text = String::from_utf8_lossy(response.body()).into_owned();
+    for secret in secrets.iter().filter(|secret| secret.len() >= MIN_SECRET_BYTES) {
+        let escaped = Value::from(secret.as_str()).to_string();
+        text = text.replace(escaped.trim_matches('"'), "***").replace(secret.as_str(), "***");
+    }
+    *response.body_mut() = text.into_bytes();
+    response
 }
 
 /// Whether a request was refused because the server does not know the parameter `resource`.
@@ -220,6 +237,20 @@ mod tests {
         check_error(429, "", true, (429, None));
         check_error(500, "oops", true, (500, None));
         check_error(200, r#"{"error":"expired"}"#, false, (400, Some("expired")));
+    }
+
+    // RPT-263
+    #[test]
+    fn error_does_not_repeat_what_was_sent() {
+        let sent = ["verifier-0123".to_owned(), "a\"b-012345".to_owned(), "short".to_owned()];
+        let check = |status: u16, body: &str, want: &str| {
+            let response = hide_secrets(response(status, body), &sent);
+            assert_eq!(String::from_utf8_lossy(response.body()), want);
+        };
+        let body = r#"{"error":"x","error_description":"you sent verifier-0123, a\"b-012345 and short"}"#;
+        check(400, body, r#"{"error":"x","error_description":"you sent ***, *** and short"}"#);
+        check(500, "verifier-0123 a\"b-012345", "*** ***");
+        check(200, r#"{"access_token":"verifier-0123"}"#, r#"{"access_token":"verifier-0123"}"#);
     }
 
     #[track_caller]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use http::header::CONTENT_TYPE;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
 use parking_lot::Mutex;
 use reqwest::Request;
@@ -163,7 +163,8 @@ impl HttpClient {
                     response = second;
                 }
             }
-            Ok(lenient::normalize_token_response(response, form.is_refresh))
+            let response = lenient::normalize_token_response(response, form.is_refresh);
+            Ok(lenient::hide_secrets(response, &form.secrets))
         };
         tokio::time::timeout(REQUEST_TIMEOUT, sending).await.map_err(|_| HttpClientError::TimedOut)?
     }
@@ -246,7 +247,21 @@ struct TokenForm {
     is_refresh: bool,
     /// The form without the parameter `resource`, if it has that.
     without_resource: Option<Vec<u8>>,
+    /// The secret values that are sent: a server may repeat them in its error.
+    secrets: Vec<String>,
 }
+
+/// The parameters of token requests that are secret.
+const SECRET_PARAMETERS: [&str; 8] = [
+    "actor_token",
+    "assertion",
+    "client_assertion",
+    "client_secret",
+    "code",
+    "code_verifier",
+    "refresh_token",
+    "subject_token",
+];
 
 impl TokenForm {
     /// Parses the body of a request; `None` if it is no token request.
@@ -263,7 +278,12 @@ impl TokenForm {
             form.extend_pairs(kept);
             form.finish().into_bytes()
         });
-        Some(TokenForm { is_refresh, without_resource })
+        let is_secret = |name: &str| SECRET_PARAMETERS.contains(&name);
+        let secrets = pairs.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value.to_string());
+        let basic = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let basic = basic.and_then(|value| value.split_once(' ')).map(|(_, value)| value.to_owned());
+        let secrets = secrets.chain(basic).collect();
+        Some(TokenForm { is_refresh, without_resource, secrets })
     }
 }
 

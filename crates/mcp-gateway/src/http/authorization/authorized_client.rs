@@ -190,7 +190,14 @@ impl<'a> AuthorizedClient<'a> {
         } else {
             return Ok(client);
         };
-        Err(refusal(status, None, &invalid_request(message)))
+        let refused = refusal(status, None, &invalid_request(message));
+        Err(match status {
+            // A proxy may see another end of the body.
+            StatusCode::NOT_IMPLEMENTED => {
+                with_header(refused, header::CONNECTION, HeaderValue::from_static("close"))
+            }
+            _ => refused,
+        })
     }
 }
 
