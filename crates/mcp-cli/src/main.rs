@@ -30,6 +30,8 @@ fn main() -> ExitCode {
     if arguments.global.verbose && !matches!(arguments.command, args::Command::Serve(_)) {
         log::start_verbose(console.err_colour);
     }
+    // With the earlier limit, the host runs as many servers as it allows.
+    let _ = mcp_host_transport::raise_descriptor_limit();
     let exit = commands::run(arguments, console);
     log::flush();
     exit.into()

@@ -132,7 +132,7 @@ impl OAuth {
         }
         let mut resource = resource.clone();
         resource.set_fragment(None);
-        let http_client = Arc::new(HttpClient::new(&resource, &authorities).map_err(ConnectError::Invalid)?);
+        let http_client = Arc::new(HttpClient::new(&resource, &authorities));
         let server = resource.clone();
         // The query selects how the server responds, may be secret, and is not part of the resource.
         resource.set_query(None);
@@ -141,10 +141,9 @@ impl OAuth {
             Some(grant) => {
                 // The configuration names the provider, so that the server's network does not limit where it is.
                 let provider = match &grant.kind {
-                    UnattendedGrantKind::EnterpriseManaged { provider, .. } => Some(
-                        HttpClient::new(&provider.token_endpoint, &authorities)
-                            .map_err(ConnectError::Invalid)?,
-                    ),
+                    UnattendedGrantKind::EnterpriseManaged { provider, .. } => {
+                        Some(HttpClient::new(&provider.token_endpoint, &authorities))
+                    }
                     _ => None,
                 };
                 Some((grant, provider))

@@ -91,6 +91,7 @@ pub use error::evidence::{CloseStatus, Evidence, ProcessExit};
 pub use error::help::{StartFacts, missing_command_help};
 pub use error::net_failure::{NetFailure, TlsFailure};
 pub use error::request_error::{AccessRefusal, ErrorResponse, RedirectProblem, RequestError, ResponseSign};
+pub use error::retry_after::RetryAfter;
 pub use error::unmatched_output::UnmatchedOutput;
 pub use error::{CallError, ConnectError, Expiry};
 #[cfg(any(feature = "http", feature = "sse"))]
@@ -120,7 +121,7 @@ pub use session::{
 #[cfg(feature = "stdio")]
 pub use stdio::{
     ProcessIdentity, ProgramSearch, ProgramSearchResult, ReapedGroup, ReceiptDirectory, find_missing_script,
-    find_program, open_regular_file,
+    find_program, open_regular_file, raise_descriptor_limit,
 };
 /// For [`Session::state`] and [`ShutdownSignal`].
 #[doc(no_inline)]

@@ -21,6 +21,7 @@ mod hostile_servers;
 mod import;
 mod lists;
 mod lock;
+mod open_files;
 mod programs;
 mod readiness;
 mod recording;

@@ -1,6 +1,6 @@
 //! `prompts/get`.
 
-use mcp_host_model::{RpcError, code};
+use mcp_host_model::{RpcError, ServerId, code};
 
 use crate::lists::definitions::{CatalogList, CatalogTarget};
 use crate::methods::context::{MAX_NAME_CHARS, RequestContext, to_printable};
@@ -20,6 +20,11 @@ impl RequestContext<'_> {
     /// Finds the prompt with this name.
     pub(super) fn find_prompt(&self, name: &str) -> Result<CatalogTarget, RpcError> {
         self.listing().find(CatalogList::Prompts, name).cloned().ok_or_else(|| {
+            let may_own =
+                |server: &ServerId| self.client.scope.may_show(server, |view| view.prompts.contains(name));
+            if let Some(error) = self.gateway.host.unavailable_prompt(name, may_own) {
+                return self.call_error(error.into());
+            }
             let message = format!("Prompt '{}' not found", to_printable(name, MAX_NAME_CHARS));
             RpcError::new(code::INVALID_PARAMS, message)
         })

@@ -114,6 +114,13 @@ impl RequestContext<'_> {
         {
             return Ok(ResourceTarget::at(server.clone(), uri));
         }
+        let may_own = |server: &ServerId| {
+            self.client.scope.may_show(server, |view| view.resources.contains(uri))
+                || self.shows_all_resources(server)
+        };
+        if let Some(error) = self.gateway.host.unavailable_resource(uri, may_own) {
+            return Err(self.call_error(error.into()));
+        }
         if self.client.scope.is_whole_catalog() {
             // The host knows all servers and has the most precise error message.
             return Ok(ResourceTarget { server: None, servers: None, uri: uri.to_owned() });

@@ -52,6 +52,15 @@ async fn scoped_clients_learn_that_a_server_is_down() {
         let reply = fixture.http("POST", path, &headers, call).await;
         assert!(reply.body.contains(want), "{path}: {reply:?}");
 
+        // RPT-182
+        let prompt = r#"{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"gone__x"}}"#;
+        let reply = fixture.http("POST", path, &headers, prompt).await;
+        // A selection of tools selects all prompts.
+        let is_selected = want == down || path.contains("tools=");
+        let want_prompt =
+            if is_selected { "Prompt 'gone__x' is not available: server 'gone'" } else { "not found" };
+        assert!(reply.body.contains(want_prompt), "{path}: {reply:?}");
+
         let (modern, call) = modern("tools/call", Some("gone__x"), r#""name":"gone__x","arguments":{}"#);
         let modern = modern.iter().map(|(name, value)| (*name, value.as_str()));
         let headers: Vec<(&str, &str)> = modern.chain(headers[..3].iter().copied()).collect();

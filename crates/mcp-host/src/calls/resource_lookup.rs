@@ -1,17 +1,17 @@
 //! Lookup of prompts, resources, templates, tasks and skills, with errors that explain why one is missing.
 
 use mcp_host_model::{ErrorKind, ExposureFilter, ServerId};
-use mcp_host_registry::{Decision, ExposedPrompt, ListKind};
+use mcp_host_registry::{CompiledRules, Decision, ExposedPrompt, ListKind};
 
-use crate::calls::tool_lookup::{display_name, unavailable_error};
+use crate::calls::tool_lookup::{display_name, has_affixes, unavailable_error};
 use crate::error::HostError;
 use crate::state::published::ServerState;
 use crate::supervisor::instance::InstanceRef;
-use crate::supervisor::machine::{Route, RoutingTable};
+use crate::supervisor::machine::{Route, RoutingTable, UnavailableServer};
 
 /// A requested item that is no tool.
 #[derive(Clone, Copy)]
-pub(super) enum LookupItem<'a> {
+pub(crate) enum LookupItem<'a> {
     Prompt(&'a str),
     Resource(&'a str),
     Template(&'a str),
@@ -265,6 +265,9 @@ pub(super) fn missing_error(
             );
         }
     }
+    if let Some(error) = unavailable_item_error(routing_table, item, |_| true) {
+        return error;
+    }
     let is_candidate = |it: &ServerId| server.is_none_or(|server| server == it);
     let is_hidden = |it: &&Decision| {
         let name = match item {
@@ -288,6 +291,51 @@ pub(super) fn missing_error(
         format!("; servers that are not available: {}", unavailable.join(", "))
     };
     HostError::new(ErrorKind::Validation, format!("{label} not found{hint}"))
+}
+
+/// Returns why a prompt or a resource is not available, if one of these servers is down and can have it, by its last lists
+/// or by the prefix of its names.
+pub(crate) fn unavailable_item_error<I>(
+    routing_table: &RoutingTable<I>,
+    item: LookupItem<'_>,
+    may_own: impl Fn(&ServerId) -> bool,
+) -> Option<HostError> {
+    let owner = routing_table.unavailable.iter().find(|unavailable| {
+        ServerId::parse(&unavailable.name).is_ok_and(|id| may_own(&id)) && had_item(unavailable, item)
+    })?;
+    Some(unavailable_error(owner, &item.label()))
+}
+
+/// Returns whether an unavailable server can have an item: by the prefix of its prompts, or by its last lists, under its
+/// own or its exposed name.
+fn had_item(unavailable: &UnavailableServer, item: LookupItem<'_>) -> bool {
+    let Some(server) = &unavailable.server else { return false };
+    if let LookupItem::Prompt(name) = item
+        && has_affixes(server, &server.spec.exposure.prompts, name)
+    {
+        return true;
+    }
+    let Some(lists) = &unavailable.lists else { return false };
+    match item {
+        LookupItem::Prompt(name) => {
+            let decider = CompiledRules::new(&server.spec.id, &server.spec.exposure.prompts);
+            let exposed = |own: &str| decider.decide(own).exposed;
+            lists.prompts.iter().any(|prompt| {
+                exposed(&prompt.name).is_some_and(|exposed| *prompt.name == *name || exposed.as_str() == name)
+            })
+        }
+        LookupItem::Resource(uri) => {
+            let decider = CompiledRules::new(&server.spec.id, &server.spec.exposure.resources);
+            let is_shown = |own: &str| decider.decide(own).exposed.is_some();
+            lists.resources.iter().any(|it| &*it.uri == uri && is_shown(&it.name))
+                || lists
+                    .templates
+                    .iter()
+                    .any(|it| match_template(&it.uri_template, uri).is_some() && is_shown(&it.name))
+        }
+        LookupItem::Template(uri) => lists.templates.iter().any(|it| &*it.uri_template == uri),
+        LookupItem::Task(_) | LookupItem::Skills => false,
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use crate::calls::pin::PinnedGeneration;
 use crate::calls::provider_failure::{ProviderFailureReport, report_provider_failure};
 use crate::calls::request_options::RequestOptions;
 use crate::calls::requests::RequestRouter;
+use crate::calls::resource_lookup::{LookupItem, unavailable_item_error};
 use crate::calls::route::{CatalogVersion, InstanceRouter};
 use crate::calls::router::CallRouter;
 use crate::calls::skills::{list_skills, read_skill_file};
@@ -255,6 +256,16 @@ impl Host {
     /// its last lists or by the prefix of its names.
     pub fn unavailable_tool(&self, name: &str, may_own: impl Fn(&ServerId) -> bool) -> Option<HostError> {
         unavailable_tool_error(&self.senders.routing_table.borrow(), name, may_own)
+    }
+
+    /// Returns why a prompt is not available, as [`Host::unavailable_tool`] does, by the last lists of its server.
+    pub fn unavailable_prompt(&self, name: &str, may_own: impl Fn(&ServerId) -> bool) -> Option<HostError> {
+        unavailable_item_error(&self.senders.routing_table.borrow(), LookupItem::Prompt(name), may_own)
+    }
+
+    /// Returns why a resource is not available, as [`Host::unavailable_prompt`] does.
+    pub fn unavailable_resource(&self, uri: &str, may_own: impl Fn(&ServerId) -> bool) -> Option<HostError> {
+        unavailable_item_error(&self.senders.routing_table.borrow(), LookupItem::Resource(uri), may_own)
     }
 
     /// Adapts the current tools to a model provider: what its API does not accept is adapted, or left out

@@ -6,14 +6,14 @@ use std::sync::Weak;
 use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{Endpoint, Era, ErrorKind, Limits, ServerId, Sharing};
+use mcp_host_model::{Endpoint, Era, ErrorKind, ServerId, Sharing};
 use mcp_host_registry::{ListKind, ServerLists};
 #[cfg(feature = "oauth")]
 use mcp_host_transport::Authorization;
 use mcp_host_transport::{
-    Authorities, CallError, CallOptions, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions,
-    Eras, Handlers, ListChangeCounts, ListDefect, ListResult, NoRoots, OnSessionNotification,
-    ReceiptDirectory, Session, SessionNotification, SessionOptions, SseServerCache, StartFacts, dialer,
+    Authorities, ClientCapabilities, ClientInfo, ConnectError, Dial, DialOptions, Eras, Handlers,
+    ListChangeCounts, NoRoots, OnSessionNotification, ReceiptDirectory, Session, SessionNotification,
+    SessionOptions, SseServerCache, StartFacts, dialer,
 };
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -33,9 +33,10 @@ use crate::state::subject_tokens::SubjectTokens;
 use crate::supervisor::clock_jump::WallClock;
 use crate::supervisor::connection_count::ConnectionCounter;
 use crate::supervisor::instance::{Instance, InstanceParts};
-use crate::supervisor::lists::{ListSnapshot, ListUpdate, enabled_lists, plural_name};
+use crate::supervisor::list_reads::ListReads;
+use crate::supervisor::lists::{ListSnapshot, ListUpdate, enabled_lists};
 use crate::supervisor::machine::StartedInstance;
-use crate::supervisor::server_error::{call_error, server_error};
+use crate::supervisor::server_error::server_error;
 use crate::supervisor::task_registry::TaskRegistry;
 use crate::telemetry::metrics::HostMetrics;
 use crate::telemetry::spans;
@@ -186,6 +187,7 @@ impl Connector {
             Ok(mut listing) => {
                 let era = session.era();
                 listing.identity = server_identity(&session.server());
+                listing.declares_nothing = session.server().capabilities.is_empty();
                 if !is_of_user {
                     self.shared.server_info.insert(&spec.id, session.server());
                 }
@@ -291,21 +293,14 @@ impl Connector {
         let kinds = enabled_lists(server);
         // Taken before the lists are read, so that later changes cause another read.
         let seen = *session.list_changes().borrow();
-        // Boxed, because all servers start at once and each start would hold three lists on its future.
         let metrics = &self.shared.metrics;
-        let read = |kind| {
-            let is_enabled = kinds.contains(&kind);
-            async move {
-                let read = || Box::pin(read_list_within(session, server, kind, deadline, metrics));
-                Some(is_enabled.then(read)?.await)
-            }
-        };
-        let (tools, prompts, resources) =
-            tokio::join!(read(ListKind::Tool), read(ListKind::Prompt), read(ListKind::Resource));
-        if let Some(ListUpdate::Failed(ListKind::Tool, error)) = tools {
-            return Err(error);
+        let updates = ListReads { session, server, kinds: &kinds, deadline, metrics }.run().await;
+        if let Some(ListUpdate::Failed(_, error)) =
+            updates.iter().find(|update| matches!(update, ListUpdate::Failed(ListKind::Tool, _)))
+        {
+            return Err(error.clone());
         }
-        let updates = [tools, prompts, resources].into_iter().flatten();
+        let updates = updates.into_iter();
         let listing = updates.fold(ListSnapshot::empty(seen), ListSnapshot::with_update);
         Ok(listing.finish_read(&kinds, Instant::now()))
     }
@@ -337,69 +332,6 @@ fn changes_to_reread(session: &Session) -> ListChangeCounts {
             counts
         }
     }
-}
-
-/// Reads one list, at most until `deadline`.
-pub(crate) async fn read_list_within(
-    session: &Session,
-    server: &ResolvedServer,
-    kind: ListKind,
-    deadline: Instant,
-    metrics: &HostMetrics,
-) -> ListUpdate {
-    let span = tracing::info_span!(
-        "list",
-        server = %server.spec.id,
-        list = kind.as_str(),
-        outcome = Empty,
-        duration = Empty,
-        items = Empty,
-        bytes = Empty
-    );
-    async {
-        let (guard, begun) = (spans::SpanGuard::begin(), Instant::now());
-        let timeout = deadline.saturating_duration_since(begun);
-        let update = match read_list(session, kind, CallOptions::with_timeout(timeout)).await {
-            Ok(update) => update,
-            Err(CallError::TimedOut(_)) if Instant::now() >= deadline => {
-                ListUpdate::Failed(kind, list_timeout(server, kind, begun.elapsed()))
-            }
-            Err(error) => ListUpdate::Failed(kind, call_error(server, &error)),
-        };
-        spans::record_list(metrics, server.spec.id.as_str(), update.size(), guard);
-        update
-    }
-    .instrument(span)
-    .await
-}
-
-/// Requests one list with all its pages.
-async fn read_list(session: &Session, kind: ListKind, options: CallOptions) -> Result<ListUpdate, CallError> {
-    Ok(match kind {
-        ListKind::Tool => ListUpdate::Tools(session.list_tools_with(options).await?),
-        ListKind::Prompt => ListUpdate::Prompts(session.list_prompts_with(options).await?),
-        ListKind::Resource => {
-            let (resources, templates) = tokio::join!(
-                session.list_resources_with(options.clone()),
-                session.list_resource_templates_with(options)
-            );
-            let (resources, mut empty) = (resources?, ListResult::empty());
-            let templates = match templates {
-                Ok(templates) => templates,
-                // A server may have resources but no templates.
-                Err(CallError::Rpc(error)) => {
-                    tracing::debug!(%error, "no resource templates");
-                    empty
-                }
-                Err(error @ (CallError::Closed(_) | CallError::NotSent(_))) => return Err(error),
-                Err(error) => {
-                    empty.defect = Some(ListDefect::TemplatesFailed(error.to_string()));
-                    empty
-                }
-            };
-            ListUpdate::Resources(resources, templates)
-        }
-    })
 }
 
 /// Returns the error of a failed connection (HD-116, HD-FR021), with the server's name and command or URL.
@@ -434,14 +366,4 @@ fn explain_authorization(error: &mut HostError, dialog: Option<&DialogId>) {
              `client_credentials` for this server",
         );
     }
-}
-
-/// Returns the error of a list that was not read in time.
-fn list_timeout(server: &ResolvedServer, kind: ListKind, after: Duration) -> HostError {
-    let Limits { startup, .. } = &server.spec.limits;
-    let own = server.spec.origin.start_limit.map(|it| format!(" with {it}")).unwrap_or_default();
-    let help =
-        format!("increase its start-up limit of {} s{own} if the server is only slow", startup.as_secs_f64());
-    let message = format!("it did not list its {} within {:.1} s", plural_name(kind), after.as_secs_f64());
-    HostError { help: Some(help), ..server_error(server, ErrorKind::Timeout, message) }
 }

@@ -10,8 +10,8 @@ use mcp_host_transport::{CallError, ListChangeCounts};
 use tokio::time::Instant;
 
 use crate::error::HostError;
-use crate::supervisor::connector::read_list_within;
 use crate::supervisor::instance::Instance;
+use crate::supervisor::list_reads::ListReads;
 use crate::supervisor::lists::{ListSnapshot, changed_lists, enabled_lists};
 use crate::supervisor::machine::{MachineEvent, StartTicket, saturating_after};
 use crate::supervisor::server_error::server_error;
@@ -50,27 +50,47 @@ pub(crate) async fn watch(
 
 /// Waits for an announcement or a due retry, then reads the affected lists. Returns all lists.
 async fn next_lists(instance: &Instance, mut listing: ListSnapshot, metrics: &HostMetrics) -> ListSnapshot {
-    let (kinds, requested) = tokio::select! {
+    tokio::select! {
         biased;
         announced = wait_for_announcement(instance, &listing) => {
             let ListAnnouncement { kinds, seen, requested } = announced;
             listing.seen = seen;
-            (kinds, Some(requested))
+            let mut listing = read_kinds(instance, listing, &kinds, metrics).await;
+            let now = Instant::now();
+            listing.pacing = listing.pacing.record_announced_read(requested, now);
+            listing.finish_read(&kinds, now)
         }
-        () = wait_for_retry(&listing) => (listing.lists_to_retry(), None),
-    };
+        // An announcement ends a retry that takes long: a hanging list does not delay the others.
+        (kinds, updated) = retry_lists(instance, &listing, metrics) => {
+            updated.finish_read(&kinds, Instant::now())
+        }
+    }
+}
+
+/// Waits until failed lists are to be read again, and reads them. Waits forever if there are none.
+async fn retry_lists(
+    instance: &Instance,
+    listing: &ListSnapshot,
+    metrics: &HostMetrics,
+) -> (Vec<ListKind>, ListSnapshot) {
+    wait_for_retry(listing).await;
+    let kinds = listing.lists_to_retry();
+    let updated = read_kinds(instance, listing.clone(), &kinds, metrics).await;
+    (kinds, updated)
+}
+
+/// Reads these lists of an instance.
+async fn read_kinds(
+    instance: &Instance,
+    listing: ListSnapshot,
+    kinds: &[ListKind],
+    metrics: &HostMetrics,
+) -> ListSnapshot {
     let server = &instance.server();
     let deadline = saturating_after(Instant::now(), server.spec.limits.startup);
-    for kind in &kinds {
-        // Boxed, because it is rare and would enlarge the task of every server.
-        let read = Box::pin(read_list_within(&instance.session, server, *kind, deadline, metrics)).await;
-        listing = listing.with_update(read);
-    }
-    let now = Instant::now();
-    if let Some(requested) = requested {
-        listing.pacing = listing.pacing.record_announced_read(requested, now);
-    }
-    listing.finish_read(&kinds, now)
+    let reads = ListReads { session: &instance.session, server, kinds, deadline, metrics };
+    // Boxed, because it is rare and would enlarge the task of every server.
+    Box::pin(reads.run()).await.into_iter().fold(listing, ListSnapshot::with_update)
 }
 
 /// An announcement of changed lists.

@@ -59,6 +59,8 @@ pub(crate) struct ListSnapshot {
     pub(crate) seen: ListChangeCounts,
     /// The times at which they may be read again.
     pub(crate) pacing: ListPacing,
+    /// Whether the server declares no capability at all, so that no list was requested.
+    pub(crate) declares_nothing: bool,
     /// The identity that the server reports.
     pub(crate) identity: ServerIdentity,
 }
@@ -73,6 +75,7 @@ impl ListSnapshot {
             incomplete: Vec::new(),
             seen,
             pacing: ListPacing::new(),
+            declares_nothing: false,
             identity: ServerIdentity::default(),
         }
     }
@@ -117,7 +120,13 @@ impl ListSnapshot {
             let (list, defect) = (plural_name(*kind), excerpt(defect.to_string()));
             format!("server '{server}': its list of {list} is incomplete: {defect}")
         });
-        failed.chain(incomplete).collect()
+        let undeclared = self.declares_nothing.then(|| {
+            format!(
+                "server '{server}': it declares no capabilities in its handshake, so its tools, prompts and resources \
+                 are not requested and none are shown; a server that has them must declare them"
+            )
+        });
+        failed.chain(incomplete).chain(undeclared).collect()
     }
 
     /// Returns the number of items of a list.
@@ -215,7 +224,8 @@ impl ListUpdate {
         }
     }
 
-    fn kind(&self) -> ListKind {
+    /// Returns the list that was read.
+    pub(crate) fn kind(&self) -> ListKind {
         match self {
             ListUpdate::Tools(_) => ListKind::Tool,
             ListUpdate::Prompts(_) => ListKind::Prompt,

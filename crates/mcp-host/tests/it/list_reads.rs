@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use mcp_testkit::servers::configured_server;
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::fixture::HostFixture;
 use crate::scripted_server::ScriptedServer;
@@ -110,4 +111,46 @@ async fn notifications_are_forwarded_within_bounds() {
     for it in &published.problems {
         assert!(it.problem.message.len() < 2300, "{}", it.problem.message.len());
     }
+}
+
+// RPT-062
+#[tokio::test(start_paused = true)]
+async fn list_that_takes_long_delays_neither_the_start_nor_other_lists() {
+    for (method, list) in [("resources/list", "resources"), ("prompts/list", "prompts")] {
+        let fixture = HostFixture::new(&[("a", ScriptedServer::new(&["t"]))]);
+        let peer = fixture.peer("a");
+        *peer.prompts.lock().unwrap() = Some(vec![json!({"name": "p"})]);
+        *peer.resources.lock().unwrap() = Some(vec![json!({"name": "r", "uri": "f:1"})]);
+        peer.silent_methods.lock().unwrap().push(method);
+        let begun = Instant::now();
+        fixture.apply(vec![configured_server("a")]).await;
+        fixture.host.wait_until_ready().await;
+        assert!(begun.elapsed() <= Duration::from_millis(2100), "{:?}", begun.elapsed());
+        assert_eq!(fixture.summary(), "a:ready | a__t");
+        let message = fixture.host.snapshot().problems[0].problem.message.clone();
+        assert!(message.contains(&format!("it has not listed its {list} after 2.0 s")), "{message}");
+        // While the list is read again, another change is not delayed.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        peer.set_tools(&["u"]);
+        peer.announce();
+        let announced = Instant::now();
+        fixture.wait_for_summary("a:ready | a__u").await;
+        assert!(announced.elapsed() <= Duration::from_secs(2), "{:?}", announced.elapsed());
+        // It is published when it arrives.
+        peer.silent_methods.lock().unwrap().clear();
+        let mut published = fixture.host.subscribe();
+        let complete = published.wait_for(|snapshot| snapshot.problems.is_empty()).await.unwrap().clone();
+        assert_eq!((complete.catalog.prompts().len(), complete.catalog.resources().len()), (1, 1));
+    }
+}
+
+// RPT-067
+#[tokio::test(start_paused = true)]
+async fn server_without_capabilities_is_explained() {
+    let peer = ScriptedServer::new(&["t"]);
+    peer.declares_nothing.store(true, Ordering::Relaxed);
+    let fixture = HostFixture::running(&[("a", peer)]).await;
+    assert_eq!(fixture.summary(), "a:ready |");
+    let message = fixture.host.snapshot().problems[0].problem.message.clone();
+    assert!(message.starts_with("server 'a': it declares no capabilities in its handshake"), "{message}");
 }

@@ -35,6 +35,8 @@ pub(crate) struct ScriptedServer {
     pub(crate) unlisted: Mutex<BTreeMap<&'static str, Result<Value, Value>>>,
     /// Whether it announces changed tools after each read of them.
     pub(crate) announces_reads: AtomicBool,
+    /// Whether its capabilities are empty.
+    pub(crate) declares_nothing: AtomicBool,
     /// Completes calls of the tool `slow`.
     pub(crate) release: Notify,
     /// The delay of each response.
@@ -76,6 +78,7 @@ impl ScriptedServer {
             resources: Mutex::default(),
             unlisted: Mutex::default(),
             announces_reads: AtomicBool::new(false),
+            declares_nothing: AtomicBool::new(false),
             release: Notify::new(),
             delay: Mutex::default(),
             list_steps: Mutex::default(),
@@ -193,7 +196,7 @@ impl ScriptedServer {
         Some(Ok(match method {
             "initialize" => json!({
                 "protocolVersion": "2025-11-25",
-                "capabilities": self.capabilities(),
+                "capabilities": if self.declares_nothing.load(Ordering::Relaxed) { json!({}) } else { self.capabilities() },
                 "serverInfo": {"name": "peer", "version": "1"}
             }),
             "tools/list" => json!({"tools": self.list_tools().await}),

@@ -6,7 +6,7 @@ pub(crate) mod url_policy;
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::BytesMut;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -16,11 +16,13 @@ use reqwest::Request;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest};
+use tokio::sync::OnceCell;
 use url::{Host, Url, form_urlencoded};
 
 use crate::jwt::now;
 use crate::proof::{ProofKey, ProvenRequest};
 use mcp_host_transport::Authorities;
+use mcp_host_transport::internal::error_body::retry_after;
 use mcp_host_transport::internal::is_loopback;
 use mcp_host_transport::internal::tls;
 use url_policy::{NetworkScope, check_url, may_reach, network_scope};
@@ -35,9 +37,13 @@ const MAX_RESPONSE_BYTES: usize = 256 << 10;
 pub(crate) struct HttpClient {
     /// The server's URL without its query.
     resource: Url,
-    client: reqwest::Client,
+    authorities: Authorities,
+    /// Built by the first request, because it needs the certificate authorities of the system.
+    client: OnceCell<reqwest::Client>,
     /// The proof of token requests, if the login has a key.
     proof: Mutex<Option<TokenProof>>,
+    /// The origin of a token endpoint that asked to wait, and until when.
+    token_wait: Mutex<Option<(String, Instant)>>,
     /// The origins that could not be reached since the discovery began.
     unreachable: Mutex<Vec<UnreachableOrigin>>,
 }
@@ -70,25 +76,40 @@ pub(crate) enum HttpClientError {
 }
 
 impl HttpClient {
-    /// Fails with a message if the client cannot be built.
-    pub(crate) fn new(resource: &Url, authorities: &Authorities) -> Result<HttpClient, String> {
-        // Fails if another provider is already installed, which is fine.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut config = tls::client_config(authorities).map_err(|failure| failure.to_string())?;
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let mut builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(config)
-            .redirect(Policy::none())
-            .referer(false)
-            .connect_timeout(REQUEST_TIMEOUT)
-            .dns_resolver(Arc::new(GuardedResolver { server_host: resolver_host(resource) }));
-        if is_loopback(resource) {
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().map_err(|it| innermost_cause(&it))?;
+    /// A client that has read nothing yet.
+    pub(crate) fn new(resource: &Url, authorities: &Authorities) -> HttpClient {
         let mut resource = resource.clone();
         resource.set_query(None);
-        Ok(HttpClient { resource, client, proof: Mutex::default(), unreachable: Mutex::default() })
+        HttpClient {
+            resource,
+            authorities: authorities.clone(),
+            client: OnceCell::new(),
+            proof: Mutex::default(),
+            token_wait: Mutex::default(),
+            unreachable: Mutex::default(),
+        }
+    }
+
+    /// The client of reqwest, which the first call builds. Fails with a message if it cannot be built.
+    async fn client(&self) -> Result<&reqwest::Client, String> {
+        let build = async || {
+            // Fails if another provider is already installed, which is fine.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            let config = tls::client_config(&self.authorities).await;
+            let mut config = config.map_err(|failure| failure.to_string())?;
+            config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+            let mut builder = reqwest::Client::builder()
+                .tls_backend_preconfigured(config)
+                .redirect(Policy::none())
+                .referer(false)
+                .connect_timeout(REQUEST_TIMEOUT)
+                .dns_resolver(Arc::new(GuardedResolver { server_host: resolver_host(&self.resource) }));
+            if is_loopback(&self.resource) {
+                builder = builder.no_proxy();
+            }
+            builder.build().map_err(|error| innermost_cause(&error))
+        };
+        self.client.get_or_try_init(build).await
     }
 
     /// Sets the proof of the token requests of a login. One login runs at a time.
@@ -169,8 +190,32 @@ impl HttpClient {
         tokio::time::timeout(REQUEST_TIMEOUT, sending).await.map_err(|_| HttpClientError::TimedOut)?
     }
 
-    /// Sends a token request, with a proof if the login has one.
+    /// Sends a token request. If the endpoint asks to wait, later requests fail until then.
     async fn request_token(
+        &self,
+        url: &Url,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<http::Response<Vec<u8>>, HttpClientError> {
+        let origin = url.origin().ascii_serialization();
+        if let Some((busy, until)) = &*self.token_wait.lock()
+            && *busy == origin
+            && let Some(wait) = until.checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero())
+        {
+            let seconds = wait.as_secs_f64().ceil();
+            return Err(HttpClientError::Failed(format!("{origin} asks to wait for {seconds} s")));
+        }
+        let response = self.send_token_request(url, headers, body).await?;
+        if matches!(response.status().as_u16(), 429 | 503)
+            && let Some(after) = retry_after(response.headers(), SystemTime::now())
+        {
+            *self.token_wait.lock() = Some((origin, Instant::now() + after.wait()));
+        }
+        Ok(response)
+    }
+
+    /// Sends a token request, with a proof if the login has one.
+    async fn send_token_request(
         &self,
         url: &Url,
         headers: HeaderMap,
@@ -213,7 +258,8 @@ impl HttpClient {
         let mut request = Request::new(method, url);
         *request.headers_mut() = headers;
         *request.body_mut() = Some(body.into());
-        let mut response = self.client.execute(request).await.map_err(failed)?;
+        let client = self.client().await.map_err(HttpClientError::Failed)?;
+        let mut response = client.execute(request).await.map_err(failed)?;
         let mut received = BytesMut::new();
         while let Some(chunk) = response.chunk().await.map_err(failed)? {
             if received.len() + chunk.len() > MAX_RESPONSE_BYTES {
@@ -362,6 +408,8 @@ fn innermost_cause(error: &reqwest::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
     use super::*;
 
     struct FailingResolver;
@@ -378,6 +426,29 @@ mod tests {
         let builder = reqwest::Client::builder().no_proxy().tls_certs_only([]);
         let client = builder.dns_resolver(std::sync::Arc::new(FailingResolver)).build().unwrap();
         innermost_cause(&client.get(url).send().await.unwrap_err())
+    }
+
+    // RPT-063
+    #[tokio::test]
+    async fn token_endpoint_that_asks_to_wait_gets_no_request_meanwhile() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url: Url = format!("http://{}/token", listener.local_addr().unwrap()).parse().unwrap();
+        let serving = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 4096]).await.unwrap();
+            let head = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 30\r\nContent-Length: 0\r\n";
+            stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).await.unwrap();
+        });
+        let client = HttpClient::new(&url, &Authorities::default());
+        let request = || {
+            let form = "application/x-www-form-urlencoded";
+            let body = b"grant_type=refresh_token&refresh_token=r".to_vec();
+            http::Request::post(url.as_str()).header(CONTENT_TYPE, form).body(body).unwrap()
+        };
+        let _ = client.fetch(request()).await;
+        serving.await.unwrap();
+        let error = client.fetch(request()).await.unwrap_err().to_string();
+        assert!(error.ends_with("asks to wait for 30 s"), "{error}");
     }
 
     #[tokio::test]

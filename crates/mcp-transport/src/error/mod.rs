@@ -8,6 +8,7 @@ mod headline;
 pub(crate) mod help;
 pub(crate) mod net_failure;
 pub(crate) mod request_error;
+pub(crate) mod retry_after;
 pub(crate) mod session_words;
 mod stderr_sign;
 pub(crate) mod unmatched_output;
@@ -19,6 +20,7 @@ use mcp_host_model::{ErrorKind, RpcError, TransportKind};
 
 use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
 use crate::error::request_error::RequestError;
+use crate::error::retry_after::RetryAfter;
 use crate::error::unmatched_output::UnmatchedOutput;
 
 const NOT_STARTED: &str = "the server could not be started: ";
@@ -100,6 +102,14 @@ impl ConnectError {
     /// it.
     pub fn message_opening(&self) -> &'static str {
         if let ConnectError::Disconnected(_) = self { NOT_STARTED } else { "" }
+    }
+
+    /// How long the server asks to wait before the next attempt, at most ten minutes; zero if it does not ask.
+    pub fn retry_wait(&self) -> Duration {
+        match self {
+            ConnectError::Refused(error) => error.retry_after().map(RetryAfter::wait).unwrap_or_default(),
+            _ => Duration::ZERO,
+        }
     }
 
     /// The kind of failure.
@@ -367,7 +377,7 @@ mod tests {
             net(NetFailure::ProxyConnection { proxy: "the proxy y:1".to_owned(), failure: Box::new(failure) })
         };
         let mut busy = ErrorResponse::new(429);
-        busy.retry_after = Some("in 30 s".to_owned());
+        busy.retry_after = Some(RetryAfter::new(Duration::from_secs(30)));
         for (error, help) in [
             (RequestError::SpeaksSse(status(405)), "configure the transport `sse`"),
             (RequestError::SpeaksHttp(status(404)), "configure the transport `http`"),

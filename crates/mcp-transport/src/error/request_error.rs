@@ -5,6 +5,7 @@ use std::fmt;
 use mcp_host_model::RpcError;
 
 use crate::error::net_failure::NetFailure;
+use crate::error::retry_after::RetryAfter;
 
 /// Why a request has no usable response. No text contains a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -103,8 +104,8 @@ pub struct ErrorResponse {
     pub status: u16,
     /// The name of the status; empty if it has none.
     pub reason: &'static str,
-    /// When the request may be repeated: `in 30 s`, `after Wed, 21 Oct 2026 07:28:00 GMT`.
-    pub retry_after: Option<String>,
+    /// When the request may be repeated.
+    pub retry_after: Option<RetryAfter>,
     /// How the server refuses access, if the status is 401 or 403.
     pub access: Option<AccessRefusal>,
     /// The meaning of the server's text, if it is a known one.
@@ -185,6 +186,18 @@ impl RequestError {
                 response.error.as_ref()
             }
             RequestError::SpeaksSse(refusal) | RequestError::SpeaksHttp(refusal) => refusal.rpc_error(),
+            _ => None,
+        }
+    }
+
+    /// When the server accepts another request, if it says so.
+    pub fn retry_after(&self) -> Option<&RetryAfter> {
+        match self {
+            RequestError::Response(response) | RequestError::NotEventStream(response) => {
+                response.retry_after.as_ref()
+            }
+            RequestError::SpeaksSse(refusal) | RequestError::SpeaksHttp(refusal) => refusal.retry_after(),
+            RequestError::BothRefused { http, sse } => decisive_refusal(http, sse).retry_after(),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 //! A server without such a stream responds with 405; then it is not requested again in this session. Any
 //! other failure is retried with backoff.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, Method};
 use tokio::time::Instant;
@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::backoff::Backoff;
 use super::connection::HttpConnection;
 use super::events::{StreamEnd, StreamReader};
+use crate::net::error_body::retry_after;
 use crate::net::{RequestParts, Response};
 use crate::transport::{Epoch, StreamId};
 
@@ -25,8 +26,8 @@ pub(super) enum ListenResponse {
     NotFound,
     /// The server has no listening stream.
     Unsupported,
-    /// A failure that may be temporary.
-    Unavailable,
+    /// A failure that may be temporary, and how long the server asks to wait.
+    Unavailable(Duration),
 }
 
 /// Listens until the session of `epoch` ends.
@@ -35,6 +36,7 @@ pub(super) async fn listen(connection: &HttpConnection, epoch: Epoch) {
     let mut backoff = Backoff::default();
     let mut was_open = false;
     while let Some(headers) = connection.sessions.listen_headers(epoch, reader.last_event_id.as_ref()) {
+        let mut requested_wait = Duration::ZERO;
         match open_stream(connection, &headers).await {
             ListenResponse::Stream(mut response) => {
                 was_open = true;
@@ -57,9 +59,9 @@ pub(super) async fn listen(connection: &HttpConnection, epoch: Epoch) {
                 return;
             }
             ListenResponse::NotFound | ListenResponse::Unsupported => return,
-            ListenResponse::Unavailable => {}
+            ListenResponse::Unavailable(wait) => requested_wait = wait,
         }
-        tokio::time::sleep(backoff.next_delay()).await;
+        tokio::time::sleep(backoff.next_delay().max(requested_wait)).await;
     }
 }
 
@@ -67,7 +69,7 @@ pub(super) async fn listen(connection: &HttpConnection, epoch: Epoch) {
 pub(super) async fn open_stream(connection: &HttpConnection, headers: &HeaderMap) -> ListenResponse {
     let request = RequestParts::new(&Method::GET, headers, None);
     let Ok(response) = connection.send(request).await else {
-        return ListenResponse::Unavailable;
+        return ListenResponse::Unavailable(Duration::ZERO);
     };
     match response.status.as_u16() {
         200 if response.is_event_stream() => ListenResponse::Stream(response),
@@ -75,7 +77,8 @@ pub(super) async fn open_stream(connection: &HttpConnection, headers: &HeaderMap
         200..=299 | 405 | 501 => ListenResponse::Unsupported,
         status => {
             tracing::debug!("{} responds to a GET with HTTP {status}", connection.endpoint.label);
-            ListenResponse::Unavailable
+            let after = retry_after(&response.headers, SystemTime::now());
+            ListenResponse::Unavailable(after.map(|after| after.wait()).unwrap_or_default())
         }
     }
 }

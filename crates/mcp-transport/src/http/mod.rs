@@ -109,7 +109,7 @@ impl Transport for HttpTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
         let HttpTransport(HttpDial { endpoint, session_id, terminate_on_close }) = *self;
         let Link { mut outbound, inbound, shutdown: mut shutdown_signal } = link;
-        let client = match Client::new(Arc::clone(&endpoint)) {
+        let client = match Client::new(Arc::clone(&endpoint)).await {
             Ok(client) => client,
             Err(failure) => return Disconnect::new(DisconnectReason::NotStarted(failure)),
         };

@@ -3,6 +3,8 @@
 //! An early end of the stream is no failure: such a server may end it on purpose, with a retry delay, and send the
 //! response on the resumed stream.
 
+use std::time::Duration;
+
 use super::backoff::Backoff;
 use super::connection::HttpConnection;
 use super::events::{StreamEnd, StreamReader};
@@ -15,11 +17,13 @@ const MAX_ATTEMPTS: u32 = 5;
 /// Resumes a stream until its response is delivered. Returns whether it was.
 pub(super) async fn resume(connection: &HttpConnection, epoch: Epoch, reader: &mut StreamReader) -> bool {
     let mut backoff = Backoff::default();
+    let mut requested_wait = Duration::ZERO;
     while backoff.attempts < MAX_ATTEMPTS {
         if let Some(retry) = reader.retry {
             backoff.set_retry(retry);
         }
-        tokio::time::sleep(backoff.next_delay()).await;
+        tokio::time::sleep(backoff.next_delay().max(requested_wait)).await;
+        requested_wait = Duration::ZERO;
         let Some(headers) = connection.sessions.listen_headers(epoch, reader.last_event_id.as_ref()) else {
             return false;
         };
@@ -39,7 +43,7 @@ pub(super) async fn resume(connection: &HttpConnection, epoch: Epoch, reader: &m
                 }
             }
             ListenResponse::NotFound | ListenResponse::Unsupported => return false,
-            ListenResponse::Unavailable => {}
+            ListenResponse::Unavailable(wait) => requested_wait = wait,
         }
     }
     false

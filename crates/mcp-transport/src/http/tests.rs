@@ -11,13 +11,13 @@ use super::*;
 use crate::net::tests::flood::{self, FLOODS, ResponseRecorder};
 use crate::transport::{MessageHead, OutboundMessage, StreamId};
 
-fn connection() -> (HttpConnection, Arc<ResponseRecorder>) {
+async fn connection() -> (HttpConnection, Arc<ResponseRecorder>) {
     let endpoint = UrlEndpoint::new("http://localhost:1/mcp".parse().unwrap());
     let mut limits = Limits::default();
     limits.message_bytes = 1 << 20;
     let options = UrlOptions { limits, ..UrlOptions::default() };
     let endpoint = Arc::new(HttpEndpoint::new(&endpoint, &options).unwrap());
-    let client = Client::new(Arc::clone(&endpoint)).unwrap();
+    let client = Client::new(Arc::clone(&endpoint)).await.unwrap();
     let (target, headers) = client.post_target();
     let recorder = Arc::new(ResponseRecorder::default());
     let connection = HttpConnection {
@@ -47,14 +47,14 @@ async fn read_for_ten_seconds(connection: &HttpConnection, stream_id: StreamId, 
 #[tokio::test(start_paused = true)]
 async fn flood_is_rate_limited() {
     for (text, weight) in FLOODS {
-        let sent = read_for_ten_seconds(&connection().0, StreamId::Notifications(Epoch(1)), text).await;
+        let sent = read_for_ten_seconds(&connection().await.0, StreamId::Notifications(Epoch(1)), text).await;
         assert!((78_000..100_000).contains(&(sent * weight)), "{text:?}: {sent}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_streams_of_a_server_share_one_rate() {
-    let (connection, _) = connection();
+    let (connection, _) = connection().await;
     let request = |id| read_for_ten_seconds(&connection, StreamId::Request(id, Epoch(1)), FLOODS[1].0);
     let (one, other, third) = tokio::join!(
         request(1),
@@ -70,7 +70,7 @@ async fn endless_comment_is_rate_limited_and_ends_its_stream() {
     let text = format!(": {}", "x".repeat(4094));
     for stream_id in [StreamId::Notifications(Epoch(1)), StreamId::Request(1, Epoch(1))] {
         let (mut response, sent) = flood::response(&text);
-        let (connection, _) = connection();
+        let (connection, _) = connection().await;
         let started = Instant::now();
         let end = StreamReader::new(stream_id).read_stream(&connection, &mut response).await;
         assert!(
@@ -88,7 +88,7 @@ async fn endless_comment_is_rate_limited_and_ends_its_stream() {
 async fn flood_without_a_message_ends_its_stream() {
     for (text, _) in &FLOODS[1..] {
         let (mut response, _) = flood::response(text);
-        let (connection, _) = connection();
+        let (connection, _) = connection().await;
         let end =
             StreamReader::new(StreamId::Request(1, Epoch(1))).read_stream(&connection, &mut response).await;
         let message = end.message(&connection);
@@ -98,7 +98,7 @@ async fn flood_without_a_message_ends_its_stream() {
 
 #[tokio::test(start_paused = true)]
 async fn response_is_not_delayed_by_later_messages_or_another_stream() {
-    let (connection, recorder) = connection();
+    let (connection, recorder) = connection().await;
     let flood = read_for_ten_seconds(&connection, StreamId::Notifications(Epoch(1)), FLOODS[1].0);
     let call = async {
         tokio::time::sleep(Duration::from_secs(5)).await;
@@ -115,7 +115,7 @@ async fn response_is_not_delayed_by_later_messages_or_another_stream() {
 
 #[tokio::test]
 async fn exchange_fits_into_one_kibibyte() {
-    let connection = Arc::new(connection().0);
+    let connection = Arc::new(connection().await.0);
     let head = MessageHead::new(Some(1), "tools/call", None);
     let message = OutboundMessage { epoch: Epoch(0), head, body: bytes::Bytes::new() };
     connection.send_queue.lock().mark_in_flight(&message);

@@ -89,7 +89,7 @@ impl StreamConnector<'_> {
         on_step(ConnectStep::TlsHandshake);
         match self.tls_config {
             Some(config) => start_tls(Arc::clone(config), &host, stream).await,
-            None => start_tls(Arc::new(tls::client_config(self.authorities)?), &host, stream).await,
+            None => start_tls(Arc::new(tls::client_config(self.authorities).await?), &host, stream).await,
         }
     }
 
@@ -115,7 +115,7 @@ impl StreamConnector<'_> {
             }
             ProxyProtocol::Http(authorization) => (Box::new(tcp), authorization),
             ProxyProtocol::Https(authorization) => {
-                let config = Arc::new(tls::client_config(self.authorities)?);
+                let config = Arc::new(tls::client_config(self.authorities).await?);
                 let stream = start_tls(config, &proxy.host, Box::new(tcp)).await.map_err(failed)?;
                 (stream, authorization)
             }

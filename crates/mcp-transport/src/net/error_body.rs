@@ -1,5 +1,7 @@
 //! Parses HTTP error responses.
 
+use std::time::{Duration, SystemTime};
+
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
@@ -7,6 +9,7 @@ use mcp_host_model::RpcError;
 use serde::Deserialize;
 
 use crate::error::request_error::{AccessRefusal, ErrorResponse, ResponseSign};
+use crate::error::retry_after::RetryAfter;
 use crate::redact::Redactor;
 use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::transport::RequestId;
@@ -69,7 +72,7 @@ pub fn error_response(
     ErrorResponse {
         status,
         reason: status_code.and_then(|status| status.canonical_reason()).unwrap_or_default(),
-        retry_after: retry_after(headers, redactor),
+        retry_after: retry_after(headers, SystemTime::now()),
         access: matches!(status, 401 | 403).then(|| match challenge_schemes(headers, redactor) {
             // Every credential is a secret, so without secrets no credential is configured.
             schemes if schemes.is_empty() && status == 403 && redactor.is_empty() => {
@@ -98,16 +101,16 @@ fn response_sign(text: &str) -> Option<ResponseSign> {
     WANT_SESSION.iter().any(|words| text.contains(words)).then_some(ResponseSign::WantsSession)
 }
 
-/// When the request may be repeated, by the `Retry-After` of a response: `in 30 s`,
-/// `after Wed, 21 Oct 2026 07:28:00 GMT`.
-fn retry_after(headers: &HeaderMap, redactor: &Redactor) -> Option<String> {
-    let value = String::from_utf8_lossy(headers.get(RETRY_AFTER)?.as_bytes()).into_owned();
-    match value.trim().parse::<u64>() {
-        Ok(seconds) => Some(format!("in {seconds} s")),
-        // Every HTTP date contains `:`.
-        Err(_) if value.contains(':') => Some(format!("after {}", redactor.clean(value.trim(), 40))),
-        Err(_) => None,
+/// When the server accepts another request, by the `Retry-After` of its response: a number of seconds, or a date.
+pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<RetryAfter> {
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = value.parse::<u64>() {
+        return Some(RetryAfter::new(Duration::from_secs(seconds)));
     }
+    let date = httpdate::parse_http_date(value).ok()?;
+    let delay = date.duration_since(now).unwrap_or_default();
+    let date = Some(httpdate::fmt_http_date(date));
+    Some(RetryAfter { date, ..RetryAfter::new(delay) })
 }
 
 /// The schemes of a response's challenges, without their parameters. A server may echo a secret in place of a scheme.
@@ -178,6 +181,23 @@ mod tests {
             " (try again after Wed, 21 Oct 2026 07:28:00 GMT)",
         );
         check_retry_after("soon", "");
+    }
+
+    // RPT-063
+    #[test]
+    fn wait_is_read_from_seconds_and_from_a_date_and_is_bounded() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_792_567_640);
+        let check = |value: &str, want: Option<u64>| {
+            let headers = [(RETRY_AFTER, HeaderValue::from_str(value).unwrap())].into_iter().collect();
+            assert_eq!(retry_after(&headers, now).map(|after| after.wait().as_secs()), want, "{value}");
+        };
+        check("30", Some(30));
+        check(" 0 ", Some(0));
+        check("99999999999", Some(600));
+        check("Wed, 21 Oct 2026 07:28:00 GMT", Some(40));
+        check("Wed, 21 Oct 2020 07:28:00 GMT", Some(0));
+        check("-1", None);
+        check("soon", None);
     }
 
     #[test]

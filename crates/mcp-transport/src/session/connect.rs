@@ -16,8 +16,8 @@ use crate::session::incoming::request_responder::RequestResponder;
 use crate::session::list_changes::ListSet;
 use crate::session::negotiated::NegotiatedSession;
 use crate::session::options::SessionOptions;
-use crate::session::requests::session_loss::SessionTrust;
 use crate::session::session_state::SessionState;
+use crate::session::session_trust::SessionTrust;
 use crate::session::state::Session;
 use crate::transport::{Dial, Epoch};
 

@@ -17,6 +17,7 @@ mod options;
 mod requests;
 mod server_error;
 mod session_state;
+mod session_trust;
 mod state;
 mod subscriptions;
 

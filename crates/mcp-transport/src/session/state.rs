@@ -20,8 +20,8 @@ use crate::session::negotiated::NegotiatedSession;
 use crate::session::negotiated::era_reason::EraReason;
 use crate::session::negotiated::server::ServerInfo;
 use crate::session::options::SessionOptions;
-use crate::session::requests::session_loss::SessionTrust;
 use crate::session::session_state::SessionState;
+use crate::session::session_trust::SessionTrust;
 use crate::transport::{Dial, Epoch};
 
 /// A session with one server.

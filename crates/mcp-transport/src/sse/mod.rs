@@ -102,7 +102,7 @@ impl Transport for SseTransport {
         let SseTransport(SseDial { endpoint, on_outcome }) = *self;
         let Link { mut outbound, inbound, shutdown: mut shutdown_signal } = link;
         let mut shutdown_requested = pin!(shutdown_signal.requested());
-        let client = match Client::new(Arc::clone(&endpoint)) {
+        let client = match Client::new(Arc::clone(&endpoint)).await {
             Ok(client) => client,
             Err(failure) => return Disconnect::new(DisconnectReason::NotStarted(failure)),
         };

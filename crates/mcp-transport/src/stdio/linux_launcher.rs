@@ -28,6 +28,7 @@ use nix::unistd::Pid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::descriptor_limit::{DescriptorLimit, original_limit};
 use super::program::{ChildCommand, ChildStatus, DEFAULT_PATH};
 
 /// Stack size for [`ChildPlan::run_in_child`], which needs a few hundred bytes, with room for unoptimized builds.
@@ -87,6 +88,7 @@ pub(super) fn launch(program: &ChildCommand, streams: &[OwnedFd; 3]) -> io::Resu
         environment: null_terminated(&texts.environment),
         streams: streams.each_ref().map(AsRawFd::as_raw_fd),
         parent: nix::unistd::getpid().as_raw(),
+        descriptor_limit: original_limit(),
         failure: Cell::new(0),
     };
     let mut stack = vec![0; STACK_BYTES];
@@ -169,6 +171,8 @@ struct ChildPlan<'a> {
     environment: Vec<*const c_char>,
     streams: [c_int; 3],
     parent: c_int,
+    /// The limit of open files of the program, if it is not that of the host.
+    descriptor_limit: Option<DescriptorLimit>,
     /// The errno of the step that failed, for the parent.
     failure: Cell<c_int>,
 }
@@ -194,6 +198,12 @@ impl ChildPlan<'_> {
                 }
             }
             close_other_descriptors_on_exec();
+            if let Some(DescriptorLimit { soft, hard }) = self.descriptor_limit {
+                let limit = libc::rlimit { rlim_cur: soft, rlim_max: hard };
+                if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == -1 {
+                    return Errno::last_raw();
+                }
+            }
             if let Some(cwd) = &self.texts.cwd
                 && libc::chdir(cwd.as_ptr()) == -1
             {

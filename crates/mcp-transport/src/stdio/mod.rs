@@ -5,6 +5,7 @@
 //! dropped. The child's exit is watched as well as its output, because a grandchild may hold the pipe open.
 
 mod child;
+mod descriptor_limit;
 mod encoding;
 mod line_buffer;
 #[cfg(target_os = "linux")]
@@ -45,6 +46,7 @@ use crate::error::evidence::{Evidence, ProcessExit};
 use crate::redact::{Redactor, inherited_secrets, stdio_secrets};
 use crate::transport::{Dial, Link, Transport};
 use child::Child;
+pub use descriptor_limit::raise_descriptor_limit;
 use encoding::StreamEncoding;
 pub use line_buffer::{Line, LineBuffer};
 pub use lookup::{ProgramSearch, ProgramSearchResult, find_missing_script, find_program};

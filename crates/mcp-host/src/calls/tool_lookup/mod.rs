@@ -1,7 +1,7 @@
 //! Lookup of tools by name, with errors that explain why one is missing.
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{ErrorKind, ExposureFilter, ServerId};
+use mcp_host_model::{ErrorKind, ExposureFilter, ExposureRules, ServerId};
 use mcp_host_registry::{Catalog, CompiledRules, Decision, ExposedTool, ServerLists, ToolLookup, decide};
 
 use crate::calls::tool_call::{CalledTool, ToolCall};
@@ -110,7 +110,9 @@ fn missing_error<I>(
         .routes
         .iter()
         .filter(|(id, it)| is_named(id.as_str()) && !it.server.spec.discovery.tools);
-    let unlisted = unlisted.map(|(id, it)| (id, server.is_some() || has_affixes(&it.server, name)));
+    let unlisted = unlisted.map(|(id, it)| {
+        (id, server.is_some() || has_affixes(&it.server, &it.server.spec.exposure.tools, name))
+    });
     if let Some((id, _)) = unlisted.filter(|(_, owns)| *owns).min() {
         return not_found(&format!(": the tools of server '{id}' are not loaded (load_tools is false)"));
     }
@@ -186,7 +188,8 @@ pub(super) fn being_replaced_error(label: &str) -> HostError {
 /// Returns whether an unavailable server may have this tool, by its last lists, or by the prefix of its names.
 fn can_have_tool(unavailable: &UnavailableServer, name: &str) -> bool {
     let Some(server) = &unavailable.server else { return false };
-    unavailable.lists.as_ref().is_some_and(|it| lists_tool(server, it, name)) || has_affixes(server, name)
+    unavailable.lists.as_ref().is_some_and(|it| lists_tool(server, it, name))
+        || has_affixes(server, &server.spec.exposure.tools, name)
 }
 
 fn lists_tool(server: &ResolvedServer, lists: &ServerLists, name: &str) -> bool {
@@ -197,11 +200,11 @@ fn lists_tool(server: &ResolvedServer, lists: &ServerLists, name: &str) -> bool 
 }
 
 /// Returns whether `name` has the prefix and suffix of the server's exposed names. They are found by applying its rules
-/// to a probe name.
-fn has_affixes(server: &ResolvedServer, name: &str) -> bool {
+/// for one kind of item to a probe name.
+pub(super) fn has_affixes(server: &ResolvedServer, rules: &ExposureRules, name: &str) -> bool {
     // A text that no prefix or suffix contains.
     const PROBE: &str = "q7zq";
-    let mut rules = server.spec.exposure.tools.clone();
+    let mut rules = rules.clone();
     rules.filter = ExposureFilter::default();
     let Some(exposed) = decide(&server.spec.id, &rules, PROBE).exposed else { return false };
     // A long prefix may cut the probe name: then the affixes are unknown.

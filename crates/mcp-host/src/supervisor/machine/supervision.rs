@@ -10,6 +10,8 @@ use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Endpoint, ErrorKind, SseFallback};
 use tokio::time::Instant;
 
+use crate::error::HostError;
+
 /// The policy for failed servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -115,7 +117,7 @@ impl RestartState {
         outage: Outage,
         now: Instant,
     ) -> RestartDecision {
-        let Outage { kind, uptime } = outage;
+        let Outage { kind, uptime, requested_wait } = outage;
         self.clear_schedule();
         if uptime.is_some_and(|it| it >= policy.stable_after) {
             self.failures = 0;
@@ -126,11 +128,11 @@ impl RestartState {
         }
         let fraction = jitter_fraction(policy.seed, server, self.failures);
         let decision = if self.failures >= policy.max_failures.max(1) {
-            RestartDecision::Suspend(with_jitter(policy.cooldown, fraction))
+            RestartDecision::Suspend(with_jitter(policy.cooldown, fraction).max(requested_wait))
         } else {
             let doubled = 2_u32.saturating_pow(self.failures - 1);
             let delay = policy.initial_backoff.saturating_mul(doubled).min(policy.max_backoff);
-            RestartDecision::Retry(with_jitter(delay, fraction))
+            RestartDecision::Retry(with_jitter(delay, fraction).max(requested_wait))
         };
         self.next_attempt = match decision {
             RestartDecision::Retry(after) | RestartDecision::Suspend(after) => {
@@ -156,6 +158,16 @@ pub(crate) struct Outage {
     pub(crate) kind: ErrorKind,
     /// The time for which it ran; `None` for a failed start.
     pub(crate) uptime: Option<Duration>,
+    /// The time for which the server asks to wait; zero if it does not ask.
+    pub(crate) requested_wait: Duration,
+}
+
+impl Outage {
+    /// The outage with this error, after a run of `uptime`; `None` for a failed start.
+    pub(crate) fn new(error: &HostError, uptime: Option<Duration>) -> Outage {
+        let requested_wait = error.connect_error.as_ref().map(|error| error.retry_wait()).unwrap_or_default();
+        Outage { kind: error.kind, uptime, requested_wait }
+    }
 }
 
 /// Returns the time of the next probe of a server that is running at `now`, if it is probed regularly.
@@ -205,7 +217,27 @@ pub(crate) fn suspend_duration(wall: Duration, monotonic: Duration) -> Option<Du
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use mcp_host_transport::{ConnectError, ErrorResponse, RetryAfter};
+
     use super::*;
+
+    fn outage(kind: ErrorKind, uptime: Option<Duration>) -> Outage {
+        Outage::new(&HostError::new(kind, "down"), uptime)
+    }
+
+    // RPT-063
+    #[test]
+    fn server_that_asks_to_wait_is_not_started_before() {
+        let mut response = ErrorResponse::new(503);
+        response.retry_after = Some(RetryAfter::new(Duration::from_secs(90)));
+        let mut error = HostError::new(ErrorKind::Connection, "busy");
+        error.connect_error = Some(Arc::new(ConnectError::Refused(response.into())));
+        let (mut state, now) = (RestartState::default(), Instant::now());
+        state.record_failure(&policy(), "a", Outage::new(&error, None), now);
+        assert_eq!(state.next_attempt, Some(now + Duration::from_secs(90)));
+    }
 
     fn policy() -> RestartPolicy {
         RestartPolicy { max_failures: 6, seed: 7, ..RestartPolicy::default() }
@@ -221,12 +253,9 @@ mod tests {
         let mut got = Vec::new();
         for word in failures.split_whitespace() {
             let outage = match word {
-                "x" => Outage { kind: ErrorKind::Connection, uptime: None },
-                "c" => Outage { kind: ErrorKind::McpConfig, uptime: None },
-                ran => Outage {
-                    kind: ErrorKind::Connection,
-                    uptime: Some(Duration::from_secs(ran.parse().unwrap())),
-                },
+                "x" => outage(ErrorKind::Connection, None),
+                "c" => outage(ErrorKind::McpConfig, None),
+                ran => outage(ErrorKind::Connection, Some(Duration::from_secs(ran.parse().unwrap()))),
             };
             let decision = state.record_failure(&policy, "a", outage, now);
             let after = state.next_attempt.map(|it| it - now);
@@ -273,12 +302,7 @@ mod tests {
         let now = Instant::now();
         let pause = |seed, server: &str| {
             let policy = RestartPolicy { seed, ..policy() };
-            RestartState::default().record_failure(
-                &policy,
-                server,
-                Outage { kind: ErrorKind::Timeout, uptime: None },
-                now,
-            )
+            RestartState::default().record_failure(&policy, server, outage(ErrorKind::Timeout, None), now)
         };
         assert_eq!(pause(1, "a"), pause(1, "a"));
         assert_ne!(pause(1, "a"), pause(2, "a"));
@@ -331,19 +355,14 @@ mod tests {
             ..policy()
         };
         let mut state = RestartState::default();
-        let outage = Outage { kind: ErrorKind::Connection, uptime: Some(Duration::MAX) };
+        let lost = outage(ErrorKind::Connection, Some(Duration::MAX));
         assert!(matches!(
-            state.record_failure(&policy, "a", outage, Instant::now()),
+            state.record_failure(&policy, "a", lost, Instant::now()),
             RestartDecision::Suspend(_)
         ));
         let mut many = RestartState { failures: u32::MAX, ..RestartState::default() };
         let policy = RestartPolicy { max_failures: u32::MAX, ..policy };
-        many.record_failure(
-            &policy,
-            "a",
-            Outage { kind: ErrorKind::Connection, uptime: None },
-            Instant::now(),
-        );
+        many.record_failure(&policy, "a", outage(ErrorKind::Connection, None), Instant::now());
         assert_eq!(many.failures, u32::MAX);
     }
 

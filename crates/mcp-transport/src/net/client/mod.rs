@@ -57,11 +57,11 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(endpoint: Arc<HttpEndpoint>) -> Result<Client, StartError> {
-        Client::with_proxies(endpoint, &Matcher::from_system())
+    pub(crate) async fn new(endpoint: Arc<HttpEndpoint>) -> Result<Client, StartError> {
+        Client::with_proxies(endpoint, &Matcher::from_system()).await
     }
 
-    fn with_proxies(endpoint: Arc<HttpEndpoint>, proxies: &Matcher) -> Result<Client, StartError> {
+    async fn with_proxies(endpoint: Arc<HttpEndpoint>, proxies: &Matcher) -> Result<Client, StartError> {
         let failed = |failure| {
             StartError::Refused(RequestError::NotConnected { server: endpoint.label.clone(), failure })
         };
@@ -72,7 +72,7 @@ impl Client {
         };
         // Without TLS, the system's certificates need not exist.
         let tls_config = if tls::uses_tls(&endpoint.url) {
-            let mut config = tls::client_config(&endpoint.authorities).map_err(failed)?;
+            let mut config = tls::client_config(&endpoint.authorities).await.map_err(failed)?;
             config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
             Some(Arc::new(config))
         } else {

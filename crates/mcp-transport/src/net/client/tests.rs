@@ -43,7 +43,7 @@ async fn post(client: &Client) -> Result<String, String> {
 async fn post_through_proxy(url: &str, answer: &str) -> (String, Result<String, String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let proxies = format!("user:hunter2@{}", listener.local_addr().unwrap());
-    let client = Client::with_proxies(endpoint(url), &Matcher::builder().all(proxies).build()).unwrap();
+    let client = Client::with_proxies(endpoint(url), &Matcher::builder().all(proxies).build()).await.unwrap();
     let proxy = async {
         let (mut stream, _) = listener.accept().await.unwrap();
         let request = read_head(&mut stream).await;
@@ -99,7 +99,7 @@ async fn hd_sc5_tunnel_failure_is_reported_without_its_password() {
 async fn error_for(scheme: &str, answer: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let client = Client::new(endpoint(&format!("{scheme}://{address}/mcp?key=secret"))).unwrap();
+    let client = Client::new(endpoint(&format!("{scheme}://{address}/mcp?key=secret"))).await.unwrap();
     let server = async {
         let (mut stream, _) = listener.accept().await.unwrap();
         stream.read_u8().await.unwrap();
@@ -130,7 +130,8 @@ async fn invalid_response_is_reported() {
 #[tokio::test]
 async fn connection_closed_while_idle_is_replaced() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let client = Client::new(endpoint(&format!("http://{}/mcp", listener.local_addr().unwrap()))).unwrap();
+    let client =
+        Client::new(endpoint(&format!("http://{}/mcp", listener.local_addr().unwrap()))).await.unwrap();
     let respond_once = async || {
         let (mut stream, _) = listener.accept().await.unwrap();
         assert!(read_head(&mut stream).await.starts_with("POST /mcp "));
@@ -153,14 +154,14 @@ async fn refused_connection_is_reported() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         listener.local_addr().unwrap().to_string()
     };
-    let client = Client::new(endpoint(&format!("http://{address}/"))).unwrap();
+    let client = Client::new(endpoint(&format!("http://{address}/"))).await.unwrap();
     let want = "refused: cannot connect to http://HOST/: connection refused";
     assert_eq!(post(&client).await.unwrap_err().replace(&address, "HOST"), want);
 }
 
 #[tokio::test]
 async fn request_with_an_invalid_uri_is_not_sent() {
-    let client = Client::new(endpoint(&format!("http://127.0.0.1:1/{}", "a".repeat(70_000)))).unwrap();
+    let client = Client::new(endpoint(&format!("http://127.0.0.1:1/{}", "a".repeat(70_000)))).await.unwrap();
     let error = post(&client).await.unwrap_err();
     assert!(error.starts_with("refused: the request cannot be sent to http://127.0.0.1:1/"), "{error}");
 }

@@ -11,6 +11,7 @@ use crate::session::handshake::failure::{
     HandshakeFailure, invalid_response_failure, too_large_failure, unsupported_version_failure,
 };
 use crate::session::handshake::request::HandshakeConnection;
+use crate::session::handshake::version_refusal::supported_versions;
 use crate::session::negotiated::NegotiatedSession;
 use crate::session::negotiated::client_meta::modern_meta;
 use crate::session::negotiated::server::read_server_info;
@@ -145,12 +146,7 @@ fn read_discover_result(
 /// Decides by the supported versions in the error of a server that refused the version. Returns the error if they
 /// include a modern one: the request may be repeated.
 fn classify_version_refusal(error: RpcError) -> Result<ProbeOutcome, RpcError> {
-    #[derive(Deserialize)]
-    struct ErrorData {
-        supported: Vec<String>,
-    }
-    let data = error.data.as_ref().and_then(|it| it.read::<ErrorData>().ok());
-    let supported = data.map(|it| it.supported).unwrap_or_default();
+    let supported = supported_versions(&error);
     if supports_era(&supported, Era::Modern) {
         Err(error)
     } else if supports_era(&supported, Era::Legacy) {

@@ -31,6 +31,17 @@ pub(crate) enum HandshakeFailure {
 }
 
 impl HandshakeFailure {
+    /// The JSON-RPC error of the server, if it sent one with any status.
+    pub(super) fn rpc_error(&self) -> Option<&RpcError> {
+        match self {
+            HandshakeFailure::Rejected(error) => Some(error),
+            HandshakeFailure::Other(ConnectError::Refused(error)) => error.rpc_error(),
+            HandshakeFailure::Other(_) | HandshakeFailure::Ended(_) | HandshakeFailure::Restart { .. } => {
+                None
+            }
+        }
+    }
+
     /// The reason for the legacy era, if this is the failure of the probe.
     pub(super) fn era_reason(&self) -> EraReason {
         match self {

@@ -11,6 +11,7 @@ use crate::session::handshake::failure::{
     HandshakeFailure, invalid_response_failure, too_large_failure, unsupported_version_failure,
 };
 use crate::session::handshake::request::HandshakeConnection;
+use crate::session::handshake::version_refusal::{offered_legacy_version, supported_versions};
 use crate::session::negotiated::NegotiatedSession;
 use crate::session::negotiated::client_meta::{client_json, legacy_capabilities};
 use crate::session::negotiated::server::read_server_info;
@@ -18,9 +19,24 @@ use crate::session::server_error::read_error;
 use crate::transport::{MessageHead, OutboundMessage, StreamError};
 
 impl HandshakeConnection<'_> {
-    /// Sends `initialize` and then `notifications/initialized`.
+    /// Sends `initialize` and then `notifications/initialized`. If the server refuses the version and names another one
+    /// that is supported here, sends both again with that one.
     pub(super) async fn initialize(self) -> Result<NegotiatedSession, HandshakeFailure> {
-        let version = ProtocolVersion::LATEST_LEGACY;
+        let latest = ProtocolVersion::LATEST_LEGACY;
+        let failure = match self.initialize_with(latest).await {
+            Err(failure) => failure,
+            negotiated => return negotiated,
+        };
+        let Some(error) = failure.rpc_error() else { return Err(failure) };
+        if let Some(version) = offered_legacy_version(error, latest) {
+            return self.initialize_with(version).await;
+        }
+        let supported = supported_versions(error);
+        Err(if supported.is_empty() { failure } else { unsupported_version_failure(&supported) })
+    }
+
+    /// Sends `initialize` with this version, and then `notifications/initialized`.
+    async fn initialize_with(self, version: ProtocolVersion) -> Result<NegotiatedSession, HandshakeFailure> {
         let params = format!(
             r#""protocolVersion":"{version}","capabilities":{},"clientInfo":{}"#,
             legacy_capabilities(self.options),

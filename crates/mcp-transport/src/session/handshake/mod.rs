@@ -19,6 +19,7 @@ mod negotiate;
 mod request;
 mod silence;
 mod transport_probe;
+mod version_refusal;
 
 use std::sync::Arc;
 

@@ -50,6 +50,12 @@ impl ServerCapabilities {
         ServerCapabilities { tools: true, prompts: true, resources: true, ..ServerCapabilities::default() }
     }
 
+    /// Whether the server declares nothing at all, so that none of its lists is requested.
+    pub fn is_empty(&self) -> bool {
+        let is_undeclared = |raw: &RawJson| matches!(raw.as_str().trim(), "null" | "{}");
+        !(self.tools || self.prompts || self.resources) && self.raw.as_ref().is_none_or(is_undeclared)
+    }
+
     /// The lists whose changes the server announces.
     pub(crate) fn announced_lists(&self) -> ListSet {
         let members: Value = self.raw.as_ref().and_then(|it| it.read().ok()).unwrap_or_default();

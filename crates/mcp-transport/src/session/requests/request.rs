@@ -4,6 +4,7 @@
 //! run is sent again. One whose response was lost is sent again only if the caller allows it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp_host_model::{Era, LogLevel, Method, MethodName, RawJson, RpcError, TraceContext};
 use serde::Deserialize;
@@ -24,8 +25,12 @@ use crate::session::options::{CallOptions, RetryPolicy};
 use crate::session::requests::request_params::{self, CallerParams};
 use crate::session::requests::response::{CallResponse, RawResponse};
 use crate::session::server_error::redact_error;
+use crate::session::session_trust::SuspectedLoss;
 use crate::session::state::Session;
 use crate::transport::{Epoch, HeaderParam, MessageHead, OutboundMessage, RequestId, StreamError};
+
+/// Maximum time for which a request waits because the server asks for it.
+const MAX_REQUESTED_WAIT: Duration = Duration::from_secs(10);
 
 /// A request to send. The engine assigns its id.
 #[derive(Clone)]
@@ -172,6 +177,14 @@ impl<'a> OutboundRequest<'a> {
     }
 }
 
+/// When a request may be repeated, by the `Retry-After` of its refusal. `None` if the server does not say so, or if
+/// that is too late: the caller decides then.
+fn end_of_requested_wait(error: &RequestError, deadline: Instant) -> Option<Instant> {
+    let wait = error.retry_after()?.wait();
+    let end = Instant::now() + wait;
+    (wait <= MAX_REQUESTED_WAIT && end < deadline).then_some(end)
+}
+
 /// The `_meta` members of a trace context, as JSON text.
 fn trace_members(trace: &TraceContext) -> String {
     let state = trace
@@ -234,8 +247,8 @@ impl Session {
         };
         let mut reopened = false;
         let mut retried = false;
-        // The text of an error that looked like a lost session.
-        let mut suspected_loss: Option<String> = None;
+        let mut has_waited = false;
+        let mut suspected_loss: Option<SuspectedLoss> = None;
         loop {
             let negotiated = self.negotiated();
             let header_params = request.header_params(&negotiated)?;
@@ -280,10 +293,24 @@ impl Session {
                 RpcOutcome::Closed(ended) if id.is_none() && !retried => CallError::NotSent(ended),
                 RpcOutcome::Closed(ended) => CallError::Closed(ended),
                 RpcOutcome::StreamFailed(StreamError::Unreachable(error)) => CallError::Unreachable(error),
-                RpcOutcome::StreamFailed(StreamError::Refused(error)) => CallError::Refused(error),
+                RpcOutcome::StreamFailed(StreamError::Refused(error)) => {
+                    if let Some(end) = end_of_requested_wait(&error, deadline).filter(|_| !has_waited) {
+                        has_waited = true;
+                        Box::pin(tokio::time::sleep_until(end)).await;
+                        continue;
+                    }
+                    CallError::Refused(error)
+                }
                 RpcOutcome::StreamFailed(StreamError::Lost(error)) => match request.options.retry {
-                    RetryPolicy::Once if !retried => {
+                    RetryPolicy::Once
+                        if !retried
+                            && (error.retry_after().is_none()
+                                || end_of_requested_wait(&error, deadline).is_some()) =>
+                    {
                         retried = true;
+                        if let Some(end) = end_of_requested_wait(&error, deadline) {
+                            Box::pin(tokio::time::sleep_until(end)).await;
+                        }
                         continue;
                     }
                     RetryPolicy::Once | RetryPolicy::Never
@@ -308,15 +335,17 @@ impl Session {
                     }
                 }
             };
-            if let Some(text) = suspected_loss.take_if(|text| *text == error.to_string()) {
-                self.trust.add_unrelated(text);
+            if let Some(loss) = suspected_loss.take()
+                && SuspectedLoss::from_error(&error).as_ref() == Some(&loss)
+            {
+                self.trust.add_unrelated(loss);
             }
             if reopened || !is_established {
                 return Err(self.count_suspected_outage(error));
             }
             // Boxed, as above.
             match Box::pin(self.recover_session(error, epoch, deadline)).await {
-                Ok(text) => (reopened, suspected_loss) = (true, Some(text)),
+                Ok(loss) => (reopened, suspected_loss) = (true, Some(loss)),
                 Err(error) => return Err(self.count_suspected_outage(error)),
             }
         }

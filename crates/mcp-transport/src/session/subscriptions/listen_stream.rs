@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::error::retry_after::RetryAfter;
 use crate::rpc::engine::{CallSettings, Engine};
 use crate::rpc::frame::MessageWriter;
 use crate::rpc::handlers::ServerEvent;
@@ -93,12 +94,15 @@ pub(crate) async fn run(mut stream: ListenStream) {
             return;
         }
         let started_at = tokio::time::Instant::now();
+        let mut requested_wait = Duration::ZERO;
         match stream.listen().await {
             RpcOutcome::Response { is_error: false, .. }
             | RpcOutcome::StreamFailed(StreamError::Lost(_) | StreamError::TooLarge(_)) => {}
             // A server that is temporarily unavailable may return; one without support will not.
             RpcOutcome::StreamFailed(StreamError::Unreachable(_)) => {}
-            RpcOutcome::StreamFailed(StreamError::Refused(error)) if is_temporary(error.status()) => {}
+            RpcOutcome::StreamFailed(StreamError::Refused(error)) if is_temporary(error.status()) => {
+                requested_wait = error.retry_after().map(RetryAfter::wait).unwrap_or_default();
+            }
             RpcOutcome::Closed(_) => return,
             RpcOutcome::Response { is_error: true, .. }
             | RpcOutcome::StreamFailed(StreamError::Refused(_) | StreamError::NotExecuted(_))
@@ -109,7 +113,7 @@ pub(crate) async fn run(mut stream: ListenStream) {
         }
         // A stream that was open for a while was not a failure.
         pause = if started_at.elapsed() > MAX_PAUSE { MIN_PAUSE } else { (pause * 2).min(MAX_PAUSE) };
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(pause.max(requested_wait)).await;
         stream.list_changes.send_modify(|counts| counts.count_lists(stream.announced_lists));
         if let Some(on_notification) = &stream.on_notification {
             for uri in stream.resources.borrow().iter().cloned() {

@@ -219,3 +219,49 @@ async fn response_to_a_server_request_is_a_separate_post() {
         (Value::Object(Default::default()), "s")
     );
 }
+
+/// A legacy server that speaks 2025-03-26 only, and refuses other versions with this status and these members of an
+/// error.
+async fn speaking_one_version(status: u16, members: Value) -> Peer {
+    Peer::start(move |request| {
+        if request.kind() == "initialize" && request.rpc()["params"]["protocolVersion"] != "2025-03-26" {
+            let mut error = json!({"code": -32602, "message": "Unsupported protocol version"});
+            error.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+            let body = json!({"jsonrpc": "2.0", "id": request.rpc()["id"], "error": error});
+            return reply(status, "Content-Type: application/json\r\n", body.to_string());
+        }
+        legacy(request, "s", |request| json_reply(tool_result(request, "hello")))
+    })
+    .await
+}
+
+// RPT-061
+#[tokio::test]
+async fn version_that_a_refusal_names_is_used() {
+    for status in [200, 400] {
+        let supported =
+            json!({"data": {"supported": ["2024-10-07", "2025-03-26"], "requested": "2025-11-25"}});
+        for members in
+            [supported, json!({"data": {"expected": "2025-03-26"}}), json!({"message": "use 2025-03-26"})]
+        {
+            let peer = speaking_one_version(status, members).await;
+            let session = TestClient::legacy().connect(&peer.url).await.unwrap();
+            assert_eq!(call(&session).await.unwrap(), "hello");
+            assert_eq!(peer.count("initialize"), 2);
+        }
+    }
+}
+
+// RPT-061
+#[tokio::test]
+async fn refusal_without_a_known_version_shows_what_it_supports() {
+    let check = async |members, want: &str| {
+        let peer = speaking_one_version(200, members).await;
+        let error = TestClient::legacy().connect(&peer.url).await.err().unwrap().to_string();
+        assert!(error.contains(want), "{error}");
+        assert_eq!(peer.count("initialize"), 1);
+    };
+    let supported = json!({"data": {"supported": ["2099-01-01"]}});
+    check(supported, "the server supports protocol version 2099-01-01").await;
+    check(json!({}), "Unsupported protocol version").await;
+}

@@ -205,3 +205,28 @@ async fn lost_response_is_retried_once_if_safe() {
     assert!(matches!(call(&session).await, Err(CallError::OutcomeUnknown(_))));
     assert_eq!(peer.count("tools/call"), 1);
 }
+
+// RPT-063
+#[tokio::test(start_paused = true)]
+async fn refused_request_is_repeated_when_the_server_allows_it() {
+    let busy = async |seconds: &'static str| {
+        let refused = std::sync::atomic::AtomicBool::new(false);
+        let peer = Peer::start(move |request| {
+            legacy(request, "s", |request| {
+                if refused.swap(true, std::sync::atomic::Ordering::SeqCst) {
+                    return json_reply(tool_result(request, "hello"));
+                }
+                reply(429, &format!("Retry-After: {seconds}\r\n"), "")
+            })
+        })
+        .await;
+        let session = TestClient::legacy().connect(&peer.url).await.unwrap();
+        let begun = tokio::time::Instant::now();
+        let called = call(&session).await.map_err(|error| error.to_string());
+        (called, begun.elapsed().as_secs(), peer.count("tools/call"))
+    };
+    assert_eq!(busy("7").await, (Ok("hello".to_owned()), 7, 2));
+    // The caller decides whether to wait that long.
+    let error = "the server answered HTTP 429 Too Many Requests (try again in 30 s)";
+    assert_eq!(busy("30").await, (Err(error.to_owned()), 0, 1));
+}

@@ -133,6 +133,9 @@ async fn listening_retries_with_backoff() {
     assert_eq!(gets(4, || stream(&["retry: 0\n\n"], end())).await, 4);
     assert_eq!(gets(4, || reply(500, "", "")).await, 3);
     assert_eq!(gets(4, || vec![Step::Close]).await, 3);
+    // RPT-063
+    assert_eq!(gets(25, || reply(429, "Retry-After: 30\r\n", "")).await, 1);
+    assert_eq!(gets(65, || reply(503, "Retry-After: 30\r\n", "")).await, 3);
     // A minute apart at most, for a server may come back.
     let many = gets(600, || reply(500, "", "")).await;
     assert!((10..=16).contains(&many), "{many}");

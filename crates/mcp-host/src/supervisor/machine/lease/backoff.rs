@@ -52,7 +52,7 @@ impl<I: Clone> Machine<I> {
         let (server, dialog) = (ticket.server.as_str(), lease.dialog);
         self.events.push(server, HostEventKind::LeaseFailed { dialog, error: failure.clone() });
         if !lease.server.endpoint.is_per_user() {
-            let outage = Outage { kind: failure.kind, uptime: None };
+            let outage = Outage::new(&failure, None);
             self.record_lease_failure(LeaseFailure { ticket, error: failure.clone(), outage }, None, now);
         }
         match lease.state {
@@ -78,7 +78,7 @@ impl<I: Clone> Machine<I> {
             Supervision::Restart(policy) => uptime >= policy.stable_after,
         };
         if !is_stable {
-            let outage = Outage { kind: failure.kind, uptime: Some(uptime) };
+            let outage = Outage::new(&failure, Some(uptime));
             self.record_lease_failure(
                 LeaseFailure { ticket, error: failure.clone(), outage },
                 Some(&dialog),

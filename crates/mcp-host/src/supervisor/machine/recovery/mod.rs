@@ -19,7 +19,7 @@ impl<I: Clone> Machine<I> {
             return self.handle_lease_failure(ticket, failure, now);
         };
         let state_before = (slot.state(), slot.failure().cloned());
-        let outage = Outage { kind: failure.kind, uptime: None };
+        let outage = Outage::new(&failure, None);
         self.events.push(&slot.name, HostEventKind::StartFailed(failure.clone()));
         slot.start = StartState::Failed(failure);
         slot.schedule_restart(&self.settings.supervision, outage, now, &mut self.events);
@@ -35,7 +35,7 @@ impl<I: Clone> Machine<I> {
             return self.handle_lease_loss(ticket, failure, now);
         };
         let uptime = slot.running.as_ref().map(|it| now.saturating_duration_since(it.since));
-        let outage = Outage { kind: failure.kind, uptime };
+        let outage = Outage::new(&failure, uptime);
         self.events.push(&slot.name, HostEventKind::ConnectionLost(failure.clone()));
         self.actions.extend(slot.disconnect(failure));
         match slot.start {

@@ -1,7 +1,10 @@
 //! TLS for all transports: rustls, with the certificate authorities of the system and those of the options.
 //!
-//! The system's authorities are read for each connection, so that changes take effect. If `SSL_CERT_FILE` or
-//! `SSL_CERT_DIR` is set, the authorities are read from there.
+//! All connections of the process share one configuration, because the system's authorities may be hundreds of files.
+//! They are read when a connection needs TLS for the first time, on a thread that may block, and again after an hour. If
+//! `SSL_CERT_FILE` or `SSL_CERT_DIR` is set, the authorities are read from there.
+
+mod shared_config;
 
 use std::error::Error;
 use std::fmt;
@@ -22,7 +25,7 @@ const MAX_CAUSES: usize = 16;
 
 /// Certificate authorities that are trusted in addition to the system's, such as a company's or a test's. Empty by
 /// default.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Authorities(Arc<[CertificateDer<'static>]>);
 
 impl Authorities {
@@ -49,8 +52,13 @@ impl fmt::Debug for Authorities {
     }
 }
 
-/// Builds the TLS configuration of a client.
-pub fn client_config(authorities: &Authorities) -> Result<ClientConfig, NetFailure> {
+/// The TLS configuration of a client. It is cheap to clone: its parts are shared.
+pub async fn client_config(authorities: &Authorities) -> Result<ClientConfig, NetFailure> {
+    shared_config::PROCESS_CONFIGS.get(authorities).await
+}
+
+/// Reads the certificate authorities of the system, and builds a configuration with them. Blocks.
+fn build_client_config(authorities: &Authorities) -> Result<ClientConfig, NetFailure> {
     let failed = |error: rustls::Error| NetFailure::Other(format!("TLS cannot be set up: {error}"));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let roots = authorities.0.iter().cloned();
