@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::catalog::exposed_items::ExposedTool;
 use crate::catalog::server_slice::ServerSlice;
 
-/// Maximum number of tools that are compared with a name. A lookup of a name that nobody has costs little more than one
-/// that succeeds.
+/// Maximum number of tools that are compared with a name. A lookup of an unknown name costs little more than that of
+/// a tool.
 const MAX_COMPARED: usize = 200;
 
 /// The result of a lookup.

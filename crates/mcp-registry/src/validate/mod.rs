@@ -269,8 +269,8 @@ fn compile(schema: &RawJson) -> Result<CompiledSchema, String> {
 /// A compiled schema, or the reason why it cannot be used.
 type CacheEntry = Result<CompiledSchema, String>;
 
-/// The compiled schema of a tool, while a cache has it. It affects only the speed of a validation, so a copy is empty, and
-/// all are equal.
+/// The compiled schema of a tool, while a cache has it. It affects only the speed of a validation, so a copy is empty,
+/// and all are equal.
 #[derive(Default)]
 pub(crate) struct SchemaSlot(Mutex<Weak<CacheEntry>>);
 
