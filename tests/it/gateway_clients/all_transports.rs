@@ -20,7 +20,7 @@ const IS_ERROR: i32 = 5;
 
 /// A client and its mode.
 #[derive(Debug, Clone, Copy)]
-enum ClientKind {
+pub(super) enum ClientKind {
     /// The Inspector's command line in this era. It makes one call per process and does not print the version.
     Inspector(&'static str),
     /// This major version of the official TypeScript SDK, over HTTP.
@@ -109,7 +109,7 @@ fn signature(name: &str, description: &Value, schema: &Value) -> (String, Value)
 }
 
 /// The results of a client: the version if it prints it, the tools, the results of calls.
-fn run_client(
+pub(super) fn run_client(
     installed: &Installed,
     who: ClientKind,
     gateway: &Gateway,

@@ -6,6 +6,7 @@ mod apps;
 mod capabilities;
 mod killed_clients;
 mod logins;
+mod odd_definitions;
 mod operator;
 mod reloads;
 mod renamed_tool;
