@@ -43,8 +43,8 @@ impl Principal {
         self.0 == PrincipalKind::Anonymous
     }
 
-    /// Whether there is nobody from whom it must be kept secret what a shared server does: all clients count as one, or
-    /// the client has started the gateway.
+    /// Whether the client may see what a shared server does outside of calls: all clients count as one, or the client
+    /// has started the gateway.
     pub(crate) fn may_see_shared_activity(&self) -> bool {
         match &self.0 {
             PrincipalKind::Anonymous | PrincipalKind::Stdio(_) => true,

@@ -44,7 +44,7 @@ pub(crate) struct Token {
     requests: Arc<AtomicU64>,
 }
 
-/// What an operator is told about a token.
+/// The use of a token, for the operator.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TokenUse<'a> {
     pub(crate) name: &'a str,
@@ -91,10 +91,10 @@ pub(crate) struct Admission {
 
 impl Tokens {
     /// Reads a list with one token per line: the token, then optionally `name=NAME`, `expires=2026-12-31` or
-    /// `expires=2026-12-31T12:00:00Z`, and selections (`servers=a,b*`, `tools=…`, `prompts=…`, `resources=…`, `hints=reads`). A
-    /// token that expires on a date is accepted until that day begins in UTC. Empty lines and lines that begin with `#` are
-    /// ignored. Tokens of the same name belong to one client. A token without a name gets one from its hash. A token
-    /// has 16 to 4096 bytes.
+    /// `expires=2026-12-31T12:00:00Z`, and selections (`servers=a,b*`, `tools=…`, `prompts=…`, `resources=…`,
+    /// `hints=reads`). A token that expires on a date is accepted until that day begins in UTC. Empty lines and lines
+    /// that begin with `#` are ignored. Tokens of the same name belong to one client. A token without a name gets one
+    /// from its hash. A token has 16 to 4096 bytes.
     ///
     /// ```
     /// use mcp_host_gateway::Tokens;

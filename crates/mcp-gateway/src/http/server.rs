@@ -119,8 +119,8 @@ impl HttpServer {
         TokenUpdater(Arc::clone(&self.app))
     }
 
-    /// Serves until `shutdown` resolves. Then new connections serve health and metrics only, and `/readyz` fails. Running
-    /// requests may finish within [`Bounds::shutdown_grace`], and all sessions and dialogs end.
+    /// Serves until `shutdown` resolves. Then new connections serve health and metrics only, and `/readyz` fails.
+    /// Running requests may finish within [`Bounds::shutdown_grace`], and all sessions and dialogs end.
     ///
     /// Dropping the future closes all connections at once. Sessions and dialogs then end with the gateway.
     pub fn serve(

@@ -48,8 +48,8 @@ pub struct Bounds {
 
 impl Default for Bounds {
     /// Messages of 4 MiB; 1,024 sessions, 256 per client; 30 minutes idle; 256 requests per session, 4,096 in all; 16
-    /// pending inputs per client; 1,024 connections, 512 streams; 256 MiB in memory; 1,024 queued messages of 16 MiB; 30 s to
-    /// receive and to send; 10 minutes for a server request; 5 s at shutdown.
+    /// pending inputs per client; 1,024 connections, 512 streams; 256 MiB in memory; 1,024 queued messages of 16 MiB;
+    /// 30 s to receive and to send; 10 minutes for a server request; 5 s at shutdown.
     fn default() -> Bounds {
         Bounds {
             message_bytes: 4 * 1024 * 1024,

@@ -149,8 +149,8 @@ impl ChangeWatcher {
 
     /// The notifications that a session gets about a change. Updates of subscribed resources are always sent. Of other
     /// events, those with an owner belong to a call, which sends them itself. Those without an owner are sent if they
-    /// are from an instance of the session's dialog. Others may concern another client: log messages of shared instances
-    /// are sent if there is none, and if the client has set a level.
+    /// are from an instance of the session's dialog. Others may concern another client: log messages of shared
+    /// instances are sent if there is none, and if the client has set a level.
     pub(crate) fn session_notifications(
         &self,
         session: &ClientSession,

@@ -62,8 +62,8 @@ impl TableLimits {
 
     /// Decides whether one more entry of a client fits, and which entry is evicted for it.
     ///
-    /// At its own limit, a client loses an entry of its own. In a full table the entry whose loss matters least is
-    /// evicted, whoever owns it. An active one is never evicted. Active entries of a client with a token leave as many
+    /// At its own limit, a client loses an entry of its own. In a full table the entry of any client whose loss matters
+    /// least is evicted. An active one is never evicted. Active entries of a client with a token leave as many
     /// to the others, so that each further client finds room. Without tokens all clients count as one.
     pub(crate) fn make_room<'a, K: Clone + 'a>(
         self,

@@ -82,7 +82,7 @@ async fn lists_are_notified_once_they_have_settled() {
         }
         fixture.host.apply(DesiredServers::new(vec![renamed, server("own")])).await;
     };
-    // The tools are the same again before anybody is told.
+    // The tools are the same again before the client is notified.
     apply("new_").await;
     apply("").await;
     let changed = "notifications/tools/list_changed";

@@ -17,7 +17,8 @@ pub(crate) const SLOW_POLLS: usize = 3;
 ///
 /// `new` speaks 2026-07-28, the others 2025-06-18. Each has one tool, `say`: it sends the server requests in the
 /// argument `ask` and the notifications about tasks in `notify`, and then returns the JSON text in the
-/// argument `result` or `error`. After that it logs at the levels in `log`. The resource `x:1` of `old` and `new` fails with a protocol error. Their
+/// argument `result` or `error`. After that it logs at the levels in
+/// `log`. The resource `x:1` of `old` and `new` fails with a protocol error. Their
 /// tool `work` does the same as `say` and must run as a task. Their task `t 1` is complete, and `t slow` is
 /// complete after some polls. `mute` sends nothing. `one` and `two` list the same resource and have others that they do
 /// not list.

@@ -283,7 +283,7 @@ fn only_approved_annotations_select_a_tool() {
         catalog.view(&view).tools.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(shown(Some(&[A, B]), &[A, B]), "a");
-    // Its server says so, and nobody has approved it.
+    // Its server says so, and no lock file approves it.
     assert_eq!(shown(None, &[A, B]), "");
     assert_eq!(shown(Some(&[&A.replace("true", "false")]), &[A]), "");
     assert_eq!(shown(Some(&[]), &[A]), "");

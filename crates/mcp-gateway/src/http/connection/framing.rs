@@ -1,6 +1,6 @@
 //! Detects HTTP/1.1 requests whose end two parsers could see at different places, which allows request smuggling.
 //!
-//! hyper decides such a case by itself and tells nobody, but a proxy in front of the gateway may decide otherwise
+//! hyper decides such a case by itself and reports nothing, but a proxy in front of the gateway may decide otherwise
 //! (RFC 9112, section 11.2). The scanner follows the framing beside hyper: it reads the lines of heads and chunks, and
 //! skips everything else. What hyper refuses itself is not checked here: folded lines, spaces before a colon, other
 //! codings than `chunked`, and lengths that are no number.

@@ -21,7 +21,8 @@ pub(crate) fn refusal(status: StatusCode, id: Option<&RawJson>, error: &RpcError
     response::json(status, message_writer::write_error(id, error))
 }
 
-/// A response to a request whose end is ambiguous. It closes the connection, because bytes of another request may follow.
+/// A response to a request whose end is ambiguous. It closes the connection, because bytes of another
+/// request may follow.
 pub(crate) fn ambiguous_framing() -> Response {
     let message = "the end of the request is ambiguous: it has both `Content-Length` and `Transfer-Encoding`, repeats \
                    one of them, or a line ends with a line feed alone";

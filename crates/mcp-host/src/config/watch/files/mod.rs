@@ -269,8 +269,8 @@ impl FollowedFile {
         FileOutcome::Refused(RefusedFile { path: self.path.clone(), error: failure, diagnostics })
     }
 
-    /// Returns whether a missing file counts as empty: always one of Dominds, and one of an editor until it has servers.
-    /// A HoloDeck agent requires its `agent.yaml`.
+    /// Returns whether a missing file counts as empty: always one of Dominds, and one of an editor until it has
+    /// servers. A HoloDeck agent requires its `agent.yaml`.
     fn can_be_absent(&self) -> bool {
         let LoadRequest { path: _, dialect, profile, env_file: _ } = &self.request;
         let known = profile.or(self.last_profile).map(Profile::dialect).or(*dialect);
