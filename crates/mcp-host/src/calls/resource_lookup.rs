@@ -293,8 +293,8 @@ pub(super) fn missing_error(
     HostError::new(ErrorKind::Validation, format!("{label} not found{hint}"))
 }
 
-/// Returns why a prompt or a resource is not available, if one of these servers is down and can have it, by its last lists
-/// or by the prefix of its names.
+/// Returns why a prompt or a resource is not available, if one of these servers is down and can have it, by its last
+/// lists or by the prefix of its names.
 pub(crate) fn unavailable_item_error<I>(
     routing_table: &RoutingTable<I>,
     item: LookupItem<'_>,
@@ -306,8 +306,8 @@ pub(crate) fn unavailable_item_error<I>(
     Some(unavailable_error(owner, &item.label()))
 }
 
-/// Returns whether an unavailable server can have an item: by the prefix of its prompts, or by its last lists, under its
-/// own or its exposed name.
+/// Returns whether an unavailable server can have an item: by the prefix of its prompts, or by its last lists, under
+/// its own or its exposed name.
 fn had_item(unavailable: &UnavailableServer, item: LookupItem<'_>) -> bool {
     let Some(server) = &unavailable.server else { return false };
     if let LookupItem::Prompt(name) = item

@@ -235,7 +235,8 @@ impl Instance {
     }
 
     /// Pings the server, and once more if there is no response. Fails with the second error. Any response is a success,
-    /// except a refusal of access by a server that has answered a ping before. A busy instance is not pinged, because many servers do not respond during a call.
+    /// except a refusal of access by a server that has answered a ping before. A busy instance is not pinged, because
+    /// many servers do not respond during a call.
     pub(crate) async fn ping(&self, timeout: Duration) -> Result<(), HostError> {
         let options = || CallOptions::with_timeout(timeout);
         let mut outcome = Ok(());

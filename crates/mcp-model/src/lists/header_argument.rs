@@ -2,7 +2,7 @@
 //!
 //! The keyword `x-mcp-header` in a property's schema is called a mark here. A property at any depth may have one, if
 //! only `properties` keywords lead to it. One invalid mark makes the whole definition invalid: a client does not offer
-//! such a tool, so nobody can expect its headers.
+//! such a tool, so no server can expect its headers.
 
 use std::collections::HashSet;
 

@@ -165,7 +165,9 @@ async fn error_that_remains_in_a_new_session_opens_no_further_one() {
         legacy(request, "s", |request| match request.kind().as_str() {
             "ping" => rpc_error(request, 200, -32000, "too busy"),
             // Between the errors it works again.
-            _ if refused.fetch_add(1, Ordering::SeqCst) % 4 == 0 => json_reply(tool_result(request, "hello")),
+            _ if refused.fetch_add(1, Ordering::SeqCst).is_multiple_of(4) => {
+                json_reply(tool_result(request, "hello"))
+            }
             _ => rpc_error(request, 200, -32000, "too busy"),
         })
     })
