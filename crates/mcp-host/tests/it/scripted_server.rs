@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_host_transport::{
-    Dial, Disconnect, DisconnectReason, FrameSink, Link, Outbound, ProcessExit, RequestError, StartError,
-    StreamError, StreamId,
+    Dial, Disconnect, DisconnectReason, ErrorResponse, FrameSink, Link, Outbound, ProcessExit, RequestError,
+    StartError, StreamError, StreamId,
 };
 use mcp_testkit::servers::in_memory;
 use serde_json::{Value, json};
@@ -35,6 +35,8 @@ pub(crate) struct ScriptedServer {
     pub(crate) unlisted: Mutex<BTreeMap<&'static str, Result<Value, Value>>>,
     /// Whether it announces changed tools after each read of them.
     pub(crate) announces_reads: AtomicBool,
+    /// Methods that it refuses with HTTP 403.
+    pub(crate) refused_methods: Mutex<Vec<&'static str>>,
     /// Whether its capabilities are empty.
     pub(crate) declares_nothing: AtomicBool,
     /// Completes calls of the tool `slow`.
@@ -78,6 +80,7 @@ impl ScriptedServer {
             resources: Mutex::default(),
             unlisted: Mutex::default(),
             announces_reads: AtomicBool::new(false),
+            refused_methods: Mutex::default(),
             declares_nothing: AtomicBool::new(false),
             release: Notify::new(),
             delay: Mutex::default(),
@@ -307,6 +310,10 @@ async fn take(peer: Arc<ScriptedServer>, message: Value, inbox: Arc<dyn FrameSin
     }
     if message["id"].is_null() || *peer.start_behavior.lock().unwrap() == StartBehavior::Silent {
         return;
+    }
+    if peer.refused_methods.lock().unwrap().iter().any(|refused| *refused == method) {
+        let error = StreamError::Refused(ErrorResponse::new(403).into());
+        return inbox.fail_stream(message["id"].as_u64().unwrap(), error);
     }
     // Every other call of this tool gets no response.
     if message["params"]["name"] == "vanish" && peer.count("tools/call") % 2 == 1 {

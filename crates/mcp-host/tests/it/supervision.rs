@@ -102,6 +102,31 @@ async fn unresponsive_server_is_replaced() {
     assert_eq!(fixture.peer("a").open(), 1);
 }
 
+// RPT-043
+#[tokio::test(start_paused = true)]
+async fn server_that_now_refuses_access_to_pings_is_not_ready() {
+    for has_answered in [true, false] {
+        let peer = ScriptedServer::new(&["t"]);
+        if !has_answered {
+            peer.refused_methods.lock().unwrap().push("ping");
+        }
+        let fixture = HostFixture::supervised(&[("a", peer)]).started().await;
+        let peer = fixture.peer("a");
+        while peer.count("ping") == 0 {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        if has_answered {
+            peer.refused_methods.lock().unwrap().push("ping");
+            fixture.wait_for_summary("a:restarting |").await;
+            assert!(fixture.failure("a").contains("HTTP 403"), "{}", fixture.failure("a"));
+        } else {
+            // It never allowed pings, so this says nothing.
+            tokio::time::sleep(Duration::from_secs(120)).await;
+            assert_eq!((peer.count("connect"), fixture.summary().as_str()), (1, "a:ready | a__t"));
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn servers_are_probed_after_a_suspend() {
     let slept = Arc::new(AtomicU64::new(0));

@@ -4,57 +4,30 @@
 //! They are read when a connection needs TLS for the first time, on a thread that may block, and again after an hour. If
 //! `SSL_CERT_FILE` or `SSL_CERT_DIR` is set, the authorities are read from there.
 
+mod authorities;
 mod shared_config;
 
 use std::error::Error;
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 use rustls_platform_verifier::Verifier;
 use url::Url;
 
-use crate::error::ConnectError;
 use crate::error::net_failure::{NetFailure, TlsFailure};
+pub use authorities::Authorities;
+use shared_config::SharedConfigs;
 
 /// Maximum length of an error's chain of causes that is followed.
 const MAX_CAUSES: usize = 16;
 
-/// Certificate authorities that are trusted in addition to the system's, such as a company's or a test's. Empty by
-/// default.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Authorities(Arc<[CertificateDer<'static>]>);
-
-impl Authorities {
-    /// Reads every `CERTIFICATE` of a PEM text. Fails if there is none, or if one cannot be an authority.
-    pub fn from_pem(text: &[u8]) -> Result<Authorities, ConnectError> {
-        let invalid = |why: String| ConnectError::Invalid(format!("the certificate authorities {why}"));
-        let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
-        let certificates = certificates.map_err(|_| invalid("are not valid PEM".to_owned()))?;
-        if certificates.is_empty() {
-            return Err(invalid("contain no certificate".to_owned()));
-        }
-        let mut roots = RootCertStore::empty();
-        for certificate in &certificates {
-            roots.add(certificate.clone()).map_err(|error| invalid(format!("cannot be used: {error}")))?;
-        }
-        Ok(Authorities(certificates.into()))
-    }
-}
-
-impl fmt::Debug for Authorities {
-    /// Shows the number of certificates.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Authorities({})", self.0.len())
-    }
-}
+/// The configurations of this process.
+static PROCESS_CONFIGS: SharedConfigs = SharedConfigs::new(build_client_config);
 
 /// The TLS configuration of a client. It is cheap to clone: its parts are shared.
 pub async fn client_config(authorities: &Authorities) -> Result<ClientConfig, NetFailure> {
-    shared_config::PROCESS_CONFIGS.get(authorities).await
+    PROCESS_CONFIGS.get(authorities).await
 }
 
 /// Reads the certificate authorities of the system, and builds a configuration with them. Blocks.

@@ -34,10 +34,15 @@ pub(super) fn offered_legacy_version(error: &RpcError, refused: ProtocolVersion)
             }
         }
     }
-    named.extend(ProtocolVersion::ALL.iter().filter(|version| error.message.contains(version.as_str())));
+    named.extend(versions_in(&error.message));
     // The versions are in the order of their dates.
     let is_offered = |version: &ProtocolVersion| version.era() == Era::Legacy && *version != refused;
     ProtocolVersion::ALL.iter().rev().copied().find(|version| named.contains(version) && is_offered(version))
+}
+
+/// The versions whose dates a text contains.
+fn versions_in(text: &str) -> impl Iterator<Item = ProtocolVersion> {
+    ProtocolVersion::ALL.iter().copied().filter(|version| text.contains(version.as_str()))
 }
 
 #[cfg(test)]

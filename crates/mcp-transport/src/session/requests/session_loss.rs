@@ -25,7 +25,8 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Session {
     /// Opens a new session if `error`, of a request in the session of `epoch`, shows that the server lost it; the
-    /// request can be repeated then, because no handler saw it. Returns what suggested the loss, or the error to report.
+    /// request can be repeated then, because no handler saw it. Returns what suggested the loss, or the error to
+    /// report.
     pub(crate) async fn recover_session(
         &self,
         error: CallError,
