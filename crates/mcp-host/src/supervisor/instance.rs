@@ -247,7 +247,7 @@ impl Instance {
             let response =
                 self.session.request_raw(Method::Ping, None, &RawJson::empty_object(), options()).await;
             outcome = match response {
-                Ok(_) => {
+                Ok(_) | Err(CallError::Rpc(_)) => {
                     self.has_answered_ping.store(true, Ordering::Relaxed);
                     Ok(())
                 }

@@ -196,10 +196,11 @@ impl ScriptedServer {
             return Some(Err(json!({"code": -1, "message": message})));
         }
         let text = |text: String| json!({"content": [{"type": "text", "text": text}]});
+        let declares_nothing = self.declares_nothing.load(Ordering::Relaxed);
         Some(Ok(match method {
             "initialize" => json!({
                 "protocolVersion": "2025-11-25",
-                "capabilities": if self.declares_nothing.load(Ordering::Relaxed) { json!({}) } else { self.capabilities() },
+                "capabilities": if declares_nothing { json!({}) } else { self.capabilities() },
                 "serverInfo": {"name": "peer", "version": "1"}
             }),
             "tools/list" => json!({"tools": self.list_tools().await}),

@@ -1,8 +1,8 @@
 //! TLS for all transports: rustls, with the certificate authorities of the system and those of the options.
 //!
 //! All connections of the process share one configuration, because the system's authorities may be hundreds of files.
-//! They are read when a connection needs TLS for the first time, on a thread that may block, and again after an hour. If
-//! `SSL_CERT_FILE` or `SSL_CERT_DIR` is set, the authorities are read from there.
+//! They are read when a connection needs TLS for the first time, on a thread that may block, and again after an hour.
+//! If `SSL_CERT_FILE` or `SSL_CERT_DIR` is set, the authorities are read from there.
 
 mod authorities;
 mod shared_config;

@@ -1,9 +1,9 @@
 //! Recognizes a lost session that the server does not report as such.
 //!
 //! The specification has one response to an unknown session: 404. Servers also refuse it as a missing login, as an
-//! invalid request, or with a JSON-RPC error. What preceded decides, not the words of an error: the server has responded
-//! in this session, now a ping fails in the same way, and a new handshake succeeds. An error that remains in the new
-//! session is not one of the session, and does not count again.
+//! invalid request, or with a JSON-RPC error. What preceded decides, not the words of an error: the server has
+//! responded in this session, now a ping fails in the same way, and a new handshake succeeds. An error that remains in
+//! the new session is not one of the session, and does not count again.
 
 use std::time::Duration;
 
