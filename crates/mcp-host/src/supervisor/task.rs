@@ -334,7 +334,7 @@ impl SupervisorTask {
                 let (kind, shared) = (TaskKind::Watch(ticket.clone()), Arc::clone(&self.connector.shared));
                 let is_supervised = self.machine.is_supervised();
                 self.spawn(kind, async move {
-                    Some(watch(ticket, &instance, listing, &shared.metrics, is_supervised).await)
+                    Some(watch(ticket, &instance, *listing, &shared.metrics, is_supervised).await)
                 });
             }
             MachineAction::SetLimits(instance, server) => instance.set_limits(server),

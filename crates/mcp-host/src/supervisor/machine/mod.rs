@@ -217,7 +217,7 @@ impl<I: Clone> Machine<I> {
             MachineAction::Watch {
                 ticket: ticket.clone(),
                 instance: instance.clone(),
-                listing: listing.clone(),
+                listing: Box::new(listing.clone()),
             }
         });
         let (id, number) = (ticket.server.clone(), ticket.number);
@@ -264,7 +264,7 @@ impl<I: Clone> Machine<I> {
             self.events.push(&name, HostEventKind::ListsChanged);
             self.mark_catalog_stale();
         }
-        self.actions.push(MachineAction::Watch { ticket, instance, listing });
+        self.actions.push(MachineAction::Watch { ticket, instance, listing: Box::new(listing) });
     }
 
     /// Adds a problem of a tool that a call reported; removes it if there is no `reason`.

@@ -101,7 +101,7 @@ pub(crate) enum MachineAction<I> {
     /// Abort this start.
     AbortStart(StartTicket),
     /// Wait for the next change of the instance's current lists, or its end.
-    Watch { ticket: StartTicket, instance: I, listing: ListSnapshot },
+    Watch { ticket: StartTicket, instance: I, listing: Box<ListSnapshot> },
     /// Apply the server's limits.
     SetLimits(I, Arc<ResolvedServer>),
     /// Probe the instance, unless it is busy. The response has this timeout.

@@ -68,7 +68,7 @@ impl<I: Clone> Machine<I> {
             self.is_changed = true;
         } else if let Some(instance) = running.instance.clone() {
             let (ticket, listing) = (ticket.clone(), running.listing.clone());
-            self.actions.push(MachineAction::Watch { ticket, instance, listing });
+            self.actions.push(MachineAction::Watch { ticket, instance, listing: Box::new(listing) });
         }
     }
 
@@ -147,7 +147,7 @@ impl<I: Clone> Machine<I> {
         self.actions.push(MachineAction::Watch {
             ticket: ticket.clone(),
             instance: instance.clone(),
-            listing: listing.clone(),
+            listing: Box::new(listing.clone()),
         });
         let next_probe = next_probe_time(&self.settings.supervision, &lease.server, now);
         let running = RunningLease {
@@ -200,7 +200,7 @@ impl<I: Clone> Machine<I> {
                 self.mark_catalog_stale();
             }
         }
-        self.actions.push(MachineAction::Watch { ticket, instance, listing });
+        self.actions.push(MachineAction::Watch { ticket, instance, listing: Box::new(listing) });
     }
 
     /// Handles the result of an idle check of a leased instance.
