@@ -20,10 +20,12 @@ const TOKEN: &str = "ann-0123456789abcdef";
 const CONTENT: &str = "hunter2";
 
 /// The members of a line of the audit log, as docs/recipes/gateway.md lists them. Some are absent in some lines.
-const MEMBERS: [&str; 13] = [
+const MEMBERS: [&str; 15] = [
     "time",
     "client",
+    "address",
     "token",
+    "token_line",
     "session",
     "method",
     "server",
