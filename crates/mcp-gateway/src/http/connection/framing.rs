@@ -5,11 +5,8 @@
 //! skips everything else. What hyper refuses itself is not checked here: folded lines, spaces before a colon, other
 //! codings than `chunked`, and lengths that are no number.
 
-use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::io::InspectReader;
 
 use crate::http::connection::active_requests::ActiveRequests;
 
@@ -35,8 +32,7 @@ enum Position {
 }
 
 /// Follows the framing of the requests of a connection.
-#[derive(Debug)]
-pub(crate) struct FramingScanner {
+struct FramingScanner {
     position: Position,
     /// The start of a line whose end has not arrived.
     line: Vec<u8>,
@@ -48,10 +44,10 @@ pub(crate) struct FramingScanner {
 
 /// A request whose end is ambiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AmbiguousFraming;
+struct AmbiguousFraming;
 
 impl FramingScanner {
-    pub(crate) fn new() -> FramingScanner {
+    fn new() -> FramingScanner {
         FramingScanner {
             position: Position::Start,
             line: Vec::new(),
@@ -63,7 +59,7 @@ impl FramingScanner {
     }
 
     /// Follows the next bytes. After an error nothing more is followed.
-    pub(crate) fn scan(&mut self, mut bytes: &[u8]) -> Result<(), AmbiguousFraming> {
+    fn scan(&mut self, mut bytes: &[u8]) -> Result<(), AmbiguousFraming> {
         while !bytes.is_empty() {
             match self.position {
                 Position::Unknown => return Ok(()),
@@ -175,60 +171,18 @@ fn read_number(text: &[u8], radix: u32) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(&text[..end]).ok()?, radix).ok()
 }
 
-/// A stream whose requests are scanned while they are read. Each is reported to the connection's `requests` if its
-/// framing is ambiguous.
-#[derive(Debug)]
-pub(crate) struct ScannedStream<S> {
+/// A stream whose requests are scanned while they are read. An ambiguous one is reported to the connection's
+/// `requests`.
+pub(crate) fn scan_requests<S: AsyncRead + AsyncWrite>(
     stream: S,
-    scanner: FramingScanner,
     requests: ActiveRequests,
-}
-
-impl<S> ScannedStream<S> {
-    pub(crate) fn new(stream: S, requests: ActiveRequests) -> ScannedStream<S> {
-        ScannedStream { stream, scanner: FramingScanner::new(), requests }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for ScannedStream<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let filled = buf.filled().len();
-        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
-        if let Err(AmbiguousFraming) = self.scanner.scan(&buf.filled()[filled..]) {
-            self.requests.set_framing_ambiguous();
+) -> impl AsyncRead + AsyncWrite {
+    let mut scanner = FramingScanner::new();
+    InspectReader::new(stream, move |bytes| {
+        if let Err(AmbiguousFraming) = scanner.scan(bytes) {
+            requests.set_framing_ambiguous();
         }
-        read
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for ScannedStream<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
+    })
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::http::app_state::AppState;
 use crate::http::authorization::refusals::RefusalReason;
 use crate::http::connection::client_connection::ClientConnection;
-use crate::http::connection::framing::ScannedStream;
+use crate::http::connection::framing::scan_requests;
 use crate::http::connection::stall_detector::StallDetector;
 use crate::http::endpoints::router;
 use crate::http::reply::errors::ambiguous_framing;
@@ -55,7 +55,7 @@ pub(crate) async fn serve_http1(
     // `TimedStream` limits the time for a head, because hyper would register a timer for each request.
     let mut builder = http1::Builder::new();
     builder.max_buf_size(MAX_HEAD_BYTES).max_header_size(MAX_HEAD_BYTES).header_read_timeout(None);
-    let stream = ScannedStream::new(stream, connection.requests.clone());
+    let stream = pin!(scan_requests(stream, connection.requests.clone()));
     let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         biased;
