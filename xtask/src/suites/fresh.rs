@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::cargo::{cargo, run as run_command, run_for_output};
 use crate::error::Error;
-use crate::suites::test_run::install::node_program;
+use crate::suites::test_run::install::{io_error, node_program, read_file, write_file};
 use crate::tree;
 
 /// The folders with locked npm packages.
@@ -37,15 +37,15 @@ pub(crate) fn run() -> Result<(), Error> {
 /// Copies the tracked files to `target/fresh`, whose own `target` stays for the next time.
 fn copy_tree() -> Result<PathBuf, Error> {
     let folder = tree::root().join("target/fresh");
-    fs::create_dir_all(&folder).map_err(|error| io_error(&folder, error))?;
-    for entry in fs::read_dir(&folder).map_err(|error| io_error(&folder, error))?.flatten() {
+    fs::create_dir_all(&folder).map_err(|error| io_error("make", &folder, error))?;
+    for entry in fs::read_dir(&folder).map_err(|error| io_error("read", &folder, error))?.flatten() {
         let path = entry.path();
         let removed = match path.is_dir() {
             true if entry.file_name() == "target" => Ok(()),
             true => fs::remove_dir_all(&path),
             false => fs::remove_file(&path),
         };
-        removed.map_err(|error| io_error(&path, error))?;
+        removed.map_err(|error| io_error("remove", &path, error))?;
     }
     let prefix = format!("--prefix={}/", folder.display());
     run_command(Command::new("git").current_dir(tree::root()).args([
@@ -60,9 +60,9 @@ fn copy_tree() -> Result<PathBuf, Error> {
 /// Updates the lock file, and prints what changed.
 fn update_compatible_crates(copy: &Path) -> Result<(), Error> {
     let lock = copy.join("Cargo.lock");
-    let before = locked_versions(&read(&lock)?)?;
+    let before = locked_versions(&read_file(&lock)?)?;
     run_command(cargo().current_dir(copy).args(["update", "--quiet"]))?;
-    let after = locked_versions(&read(&lock)?)?;
+    let after = locked_versions(&read_file(&lock)?)?;
     println!("Compatible releases:");
     for (name, versions) in &after {
         match before.get(name) {
@@ -99,10 +99,10 @@ fn update_incompatible_crates(copy: &Path) -> Result<(), Error> {
     println!("\nReleases that the requirements exclude:");
     let manifest = copy.join("Cargo.toml");
     for (name, newest) in excluded_releases(&String::from_utf8_lossy(&output.stderr)) {
-        let before = read(&manifest)?;
-        let lock_before = read(&copy.join("Cargo.lock"))?;
+        let before = read_file(&manifest)?;
+        let lock_before = read_file(&copy.join("Cargo.lock"))?;
         let Some(changed) = with_requirement(&before, &name, &newest) else { continue };
-        write(&manifest, &changed)?;
+        write_file(&manifest, &changed)?;
         let check = cargo()
             .current_dir(copy)
             .args(["check", "--quiet", "--workspace", "--all-targets", "--all-features"])
@@ -115,8 +115,8 @@ fn update_incompatible_crates(copy: &Path) -> Result<(), Error> {
         let errors = String::from_utf8_lossy(&check.stderr).into_owned();
         let first = errors.lines().find(|line| line.starts_with("error")).unwrap_or("it does not compile");
         println!("  {name} {newest}: {first}");
-        write(&manifest, &before)?;
-        write(&copy.join("Cargo.lock"), &lock_before)?;
+        write_file(&manifest, &before)?;
+        write_file(&copy.join("Cargo.lock"), &lock_before)?;
     }
     Ok(())
 }
@@ -147,8 +147,8 @@ fn with_requirement(manifest: &str, name: &str, version: &str) -> Option<String>
 fn update_npm_packages(folder: &Path, label: &str) -> Result<(), Error> {
     println!("\nnpm packages of {label}:");
     let path = folder.join("package.json");
-    let mut manifest: Value =
-        serde_json::from_str(&read(&path)?).map_err(|error| Error::message(format!("{label}: {error}")))?;
+    let mut manifest: Value = serde_json::from_str(&read_file(&path)?)
+        .map_err(|error| Error::message(format!("{label}: {error}")))?;
     let npm = || {
         let mut res = Command::new(node_program("npm"));
         res.current_dir(folder);
@@ -165,27 +165,15 @@ fn update_npm_packages(folder: &Path, label: &str) -> Result<(), Error> {
             *version = newest.into();
         }
     }
-    write(&path, &format!("{manifest:#}\n"))?;
+    write_file(&path, &format!("{manifest:#}\n"))?;
     run_command(npm().args(["install", "--package-lock-only", "--no-audit", "--no-fund", "--loglevel=error"]))
 }
 
 /// Removes the versions from a list of Python packages, so that the newest ones are installed.
 fn unlock_python_packages(path: &Path) -> Result<(), Error> {
-    let text = read(path)?;
+    let text = read_file(path)?;
     let unlocked = text.lines().map(|line| line.split("==").next().unwrap_or(line));
-    write(path, &(unlocked.collect::<Vec<_>>().join("\n") + "\n"))
-}
-
-fn read(path: &Path) -> Result<String, Error> {
-    fs::read_to_string(path).map_err(|error| io_error(path, error))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Error> {
-    fs::write(path, text).map_err(|error| io_error(path, error))
-}
-
-fn io_error(path: &Path, error: std::io::Error) -> Error {
-    Error::message(format!("{}: {error}", path.display()))
+    write_file(path, &(unlocked.collect::<Vec<_>>().join("\n") + "\n"))
 }
 
 #[cfg(test)]

@@ -144,14 +144,14 @@ fn run_installer(what: &str, command: &mut Command) -> Result<(), Error> {
     cargo::run(command).map_err(|error| Error::message(format!("{what}: {error}")))
 }
 
-fn read_file(path: &Path) -> Result<String, Error> {
+pub(crate) fn read_file(path: &Path) -> Result<String, Error> {
     fs::read_to_string(path).map_err(|error| io_error("read", path, error))
 }
 
-fn write_file(path: &Path, text: &str) -> Result<(), Error> {
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Error> {
     fs::write(path, text).map_err(|error| io_error("write", path, error))
 }
 
-fn io_error(what: &str, path: &Path, error: std::io::Error) -> Error {
+pub(crate) fn io_error(what: &str, path: &Path, error: std::io::Error) -> Error {
     Error::message(format!("could not {what} {}: {error}", path.display()))
 }
