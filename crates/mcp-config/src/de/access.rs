@@ -4,7 +4,7 @@ use serde::de::{
     DeserializeSeed, EnumAccess, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 
-use crate::de::{Expected, Location, NodeDeserializer, ReadContext, ValueError};
+use crate::de::{Expected, KnownKeys, Location, NodeDeserializer, ReadContext, ValueError};
 use crate::profile::rules::KeyRule;
 use crate::syntax::{Content, KeyKind, Member, Node};
 
@@ -138,7 +138,12 @@ impl<'de> MapAccess<'de> for StructAccess<'_> {
             let index =
                 self.fields.iter().position(|it| *it == text).filter(|_| !unsupported.contains(&text));
             let Some(index) = index else {
-                self.context.report_unknown_key(&self.at, &member.key, self.fields, self.all_members);
+                let keys = KnownKeys {
+                    names: self.fields,
+                    is_own: &|_| true,
+                    foreign_key: &self.context.foreign_key,
+                };
+                self.context.report_unknown_key(&self.at, &member.key, keys, self.all_members);
                 continue;
             };
             self.missing &= !(1 << index);

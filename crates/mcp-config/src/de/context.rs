@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::de::location::LocationTable;
-use crate::de::{ForeignKey, Location, ValueError, suggest};
+use crate::de::{ForeignKey, KnownKeys, Location, ValueError, suggest};
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent, RawDiagnostic, quoted};
 use crate::profile::rules::ProfileRules;
 use crate::syntax::{Key, Member, Syntax, UnspacedKey, child_pointer, pointer_contains, unspaced_key};
@@ -16,7 +16,7 @@ pub(crate) struct ReadContext {
     pub(crate) rules: &'static ProfileRules,
     /// The path of the file, as shown to the user.
     pub(crate) file: String,
-    /// What is known about a key that is unknown in this file, but may belong to another program.
+    /// What is known about a key that is unknown inside of an entry, but may belong to another program.
     pub(crate) foreign_key: fn(&str) -> Option<ForeignKey>,
     diagnostics: RefCell<Vec<RawDiagnostic>>,
     /// The pointers of all errors. With them, a search for errors of one server does not scan all diagnostics.
@@ -208,12 +208,19 @@ impl ReadContext {
     }
 
     /// Reports an unknown key in the mapping at `at`.
-    pub(super) fn report_unknown_key(&self, at: &Location, key: &Key, known: &[&str], members: &[Member]) {
+    pub(super) fn report_unknown_key(
+        &self,
+        at: &Location,
+        key: &Key,
+        keys: KnownKeys<'_>,
+        members: &[Member],
+    ) {
+        let known = keys.names;
         let unsupported = self.rules.unsupported_keys;
         if self.rules.private_keys.iter().any(|it| key.text.starts_with(it)) {
             return;
         }
-        if let Some(other) = (self.foreign_key)(&key.text) {
+        if let Some(other) = (keys.foreign_key)(&key.text) {
             self.report_foreign_key(at, key, other, members);
             return;
         }
@@ -228,10 +235,11 @@ impl ReadContext {
             self.report(diagnostic.severity(self.rules.unknown_key_severity).help(help));
             return;
         }
-        let unused_keys = known
-            .iter()
-            .copied()
-            .filter(|it| !unsupported.contains(it) && !members.iter().any(|member| *member.key.text == **it));
+        let unused_keys = known.iter().copied().filter(|name| {
+            !unsupported.contains(name)
+                && (keys.is_own)(name)
+                && !members.iter().any(|member| *member.key.text == **name)
+        });
         // A suggestion compares with all present keys, so large mappings get none.
         const MAX_MEMBERS: usize = 256;
         let mut suggestion =

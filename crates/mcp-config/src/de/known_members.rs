@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::de::{Location, NullableField, ReadContext};
+use crate::de::{KnownKeys, Location, NullableField, ReadContext};
 use crate::syntax::Node;
 
 /// Reads the members of a mapping by a table of keys.
@@ -15,16 +15,17 @@ pub(crate) struct KnownMembers<'a> {
 }
 
 impl<'a> KnownMembers<'a> {
-    /// Reports each key that is not `known`.
+    /// Reports each key that is not read.
     pub(crate) fn new(
         node: &'a Node,
         at: Location,
-        known: &'static [&'static str],
+        keys: KnownKeys<'_>,
         context: &'a ReadContext,
     ) -> KnownMembers<'a> {
+        let known = keys.names;
         let members = node.members().unwrap_or_default();
         for member in members.iter().filter(|it| !known.contains(&&*it.key.text)) {
-            context.report_unknown_key(&at, &member.key, known, members);
+            context.report_unknown_key(&at, &member.key, keys, members);
         }
         KnownMembers { context, node, at, known, missing_fields: at.missing_fields(known, context) }
     }

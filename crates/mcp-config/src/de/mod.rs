@@ -21,7 +21,7 @@ mod value_error;
 
 pub(crate) use context::ReadContext;
 pub(crate) use field::{DeferredField, Field, FieldState, NullableField, OPTIONAL_MARK, OptionalField};
-pub(crate) use foreign_key::ForeignKey;
+pub(crate) use foreign_key::{ForeignKey, KnownKeys};
 pub(crate) use known_members::KnownMembers;
 pub(crate) use location::Location;
 pub(crate) use node_deserializer::NodeDeserializer;

@@ -28,9 +28,43 @@ const SYNONYMS: [&[&str]; 3] = [
     &["stdio", "local"],
 ];
 
+/// The unit that a word names at its end, as `_ms` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Milliseconds,
+    Seconds,
+}
+
+/// Endings of words that name a unit.
+const UNIT_ENDINGS: [(&str, Unit); 7] = [
+    ("milliseconds", Unit::Milliseconds),
+    ("millis", Unit::Milliseconds),
+    ("_ms", Unit::Milliseconds),
+    ("-ms", Unit::Milliseconds),
+    ("seconds", Unit::Seconds),
+    ("secs", Unit::Seconds),
+    ("sec", Unit::Seconds),
+];
+
+/// The unit of a word, and the word without it.
+fn split_unit(word: &str) -> (String, Option<Unit>) {
+    let lower = word.to_lowercase();
+    // `startupTimeoutMs`, but not `params`.
+    if let Some(stem) = word.strip_suffix("Ms") {
+        return (stem.to_lowercase(), Some(Unit::Milliseconds));
+    }
+    for (ending, unit) in UNIT_ENDINGS {
+        if let Some(stem) = lower.strip_suffix(ending) {
+            return (stem.trim_end_matches(['_', '-']).to_owned(), Some(unit));
+        }
+    }
+    (lower, None)
+}
+
 /// Like [`closest`], with the certainty of the suggestion. The word of another program for a transport is certain.
 ///
-/// A suggestion is certain if it is the only close candidate, or differs in case only.
+/// A suggestion is certain if it is the only close candidate, or differs in case only. It never names another unit than
+/// the word, and one that adds a unit is not certain.
 pub(crate) fn suggest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -52,12 +86,24 @@ pub(crate) fn suggest<'a>(
     let candidates = known.into_iter().chain(candidates);
     let max_distance = (length / 3).max(1);
     let folded = word.to_lowercase();
-    let mut near: Vec<_> = candidates
-        .map(|it| (strsim::damerau_levenshtein(&folded, &it.to_lowercase()), it))
-        .filter(|it| it.0 <= max_distance)
-        .collect();
+    let (_, unit) = split_unit(word);
+    let distance = |candidate: &str| {
+        let (stem, candidate_unit) = split_unit(candidate);
+        match (unit, candidate_unit) {
+            // Only the unit is missing.
+            (None, Some(_)) if stem == folded => Some(1),
+            (None, _) => Some(strsim::damerau_levenshtein(&folded, &candidate.to_lowercase())),
+            (Some(_), _) if unit != candidate_unit => None,
+            (Some(_), _) => Some(strsim::damerau_levenshtein(&folded, &candidate.to_lowercase())),
+        }
+    };
+    let mut near: Vec<_> = candidates.filter_map(|it| Some((distance(it)?, it))).collect();
+    near.retain(|it| it.0 <= max_distance);
     near.sort_by_key(|it| it.0);
     let (distance, res) = *near.first()?;
+    if unit != split_unit(res).1 {
+        return Some((res, Applicability::Suggested));
+    }
     // A word of two or three letters is similar to too many others.
     let is_only_candidate = near.len() == 1 && length > 3;
     let is_certain = distance == 0 || is_only_candidate;
@@ -103,6 +149,15 @@ mod tests {
         assert_eq!(sure("evn"), Some(Applicability::Suggested));
         check("", None);
         check(&"x".repeat(1000), None);
+        // RPT-216
+        let timeouts = ["startup_timeout_sec", "startup_timeout_ms", "tool_timeout_sec", "timeout"];
+        let find = |word| suggest(word, timeouts);
+        assert_eq!(find("startup_timeout"), Some(("startup_timeout_sec", Applicability::Suggested)));
+        assert_eq!(find("tool_timeout"), Some(("tool_timeout_sec", Applicability::Suggested)));
+        assert_eq!(find("startupTimeoutMs").map(|it| it.0), Some("startup_timeout_ms"));
+        assert_eq!(find("tool_timeout_ms").map(|it| it.0), None);
+        assert_eq!(find("timeout_ms"), None);
+        assert_eq!(suggest("parms", ["params"]).map(|it| it.0), Some("params"));
         // RPT-211
         let transports = |word| suggest(word, ["stdio", "sse", "websocket", "http"]).map(|it| it.0);
         assert_eq!(transports("streamable_http"), Some("http"));

@@ -194,7 +194,9 @@ pub(crate) fn warn_literal_parts(
                 ReferenceRule::Literal | ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => {
                     "only `${NAME}` is replaced here; write that, or the value itself".to_owned()
                 }
-                ReferenceRule::Editor | ReferenceRule::EditorAndShell => {
+                ReferenceRule::Editor
+                | ReferenceRule::EditorAndShell
+                | ReferenceRule::EditorAndOptionalShell => {
                     "write the value itself, or a variable of the environment: `${NAME}`".to_owned()
                 }
                 ReferenceRule::Opencode => {

@@ -1,9 +1,9 @@
 //! Rejects the dialects of files in a build without the feature `files`.
 
-use crate::de::{ForeignKey, Location, ReadContext};
+use crate::de::{Location, ReadContext};
 use crate::diagnostic::Code;
 use crate::dialect::entry::ReadEntry;
-use crate::syntax::{ExtensionSpans, Node};
+use crate::syntax::Node;
 
 /// Reports that only requests are read.
 pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
@@ -13,10 +13,25 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     Vec::new()
 }
 
-/// Finds no key: [`read`] reads none.
-pub(crate) fn foreign_key(_: &str) -> Option<ForeignKey> {
-    None
-}
+pub(crate) mod editor {
+    //! Stands for the files of editors.
 
-/// Reports nothing: [`read`] reports the whole file.
-pub(crate) fn report_extensions(_: &ExtensionSpans, _: &ReadContext) {}
+    use crate::de::{ForeignKey, ReadContext};
+    use crate::dialect::entry::ReadEntry;
+    use crate::syntax::{ExtensionSpans, Node};
+
+    /// Reports that only requests are read.
+    pub(crate) fn read(root: &Node, _: &ExtensionSpans, context: &ReadContext) -> Vec<ReadEntry> {
+        super::read(root, context)
+    }
+
+    /// Finds no key: [`read`] reads none.
+    pub(crate) fn foreign_key(_: &str) -> Option<ForeignKey> {
+        None
+    }
+
+    /// Whether a key names what is started or connected to.
+    pub(crate) fn is_source(name: &str) -> bool {
+        matches!(name, "command" | "url")
+    }
+}

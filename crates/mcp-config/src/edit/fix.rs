@@ -77,9 +77,13 @@ pub(crate) fn apply_fixes_to_text<'a>(
         return Err(FixError::OtherValueChanged { pointer });
     }
     let new_diagnostics = read(&text);
-    for (diagnostic, _) in &fixes {
-        let is_same = |it: &&Diagnostic| it.code == diagnostic.code && it.pointer == diagnostic.pointer;
-        if new_diagnostics.iter().any(|it| is_same(&it)) {
+    for (diagnostic, fix) in &fixes {
+        // A new name for a key must be a known one.
+        let is_same = |it: &Diagnostic| {
+            it.code == diagnostic.code
+                && (it.pointer == diagnostic.pointer || fix.changed[1].contains(&it.pointer))
+        };
+        if new_diagnostics.iter().any(is_same) {
             let Diagnostic { code, pointer, .. } = (*diagnostic).clone();
             return Err(FixError::NotFixed { code, pointer });
         }

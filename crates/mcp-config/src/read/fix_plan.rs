@@ -2,11 +2,13 @@
 
 use mcp_host_model::RawJson;
 
-use crate::diagnostic::{Applicability, Fix, FixIntent, RawDiagnostic, ScalarKind, TextEdit, quoted};
+use crate::diagnostic::{
+    Applicability, Fix, FixIntent, RawDiagnostic, ScalarKind, TextEdit, apply_edits, quoted,
+};
 use crate::syntax::entry_edits::{self, InsertPosition, NewEntry};
 use crate::syntax::layout::Layout;
 use crate::syntax::output::OutputValue;
-use crate::syntax::{Node, Syntax, child_pointer, last_key, parent_pointer};
+use crate::syntax::{self, Node, Syntax, child_pointer, last_key, parent_pointer};
 
 /// The text of a file with its syntax and its tree.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +28,9 @@ impl<'a> SourceTree<'a> {
         let res = match diagnostic.fix.as_ref()? {
             FixIntent::RenameKey(word, applicability) => {
                 let edits = vec![self.replacement_edit(diagnostic, word)?];
+                if self.syntax == Syntax::Toml && self.is_named_again(pointer, &edits) {
+                    return None;
+                }
                 let changed = [vec![pointer.clone()], vec![child_pointer(parent_pointer(pointer)?, word)]];
                 fix(format!("write `{word}`"), *applicability, edits, changed)
             }
@@ -108,6 +113,12 @@ impl<'a> SourceTree<'a> {
             _ => String::new(),
         };
         Some(TextEdit { span: diagnostic.span.clone(), text: format!("{quote}{word}{quote}") })
+    }
+
+    /// Whether the key at a pointer is still there after the edits: several headers of TOML can name a table.
+    fn is_named_again(self, pointer: &str, edits: &[TextEdit]) -> bool {
+        let root = apply_edits(self.text, edits).and_then(|text| syntax::parse_as(&text, self.syntax).root);
+        root.is_none_or(|it| it.at(pointer).is_some())
     }
 
     fn node(self, pointer: &str) -> Option<&'a Node> {

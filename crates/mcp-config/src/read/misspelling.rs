@@ -1,6 +1,10 @@
 //! Explains a missing key by a misspelt one in the same mapping.
 
 use crate::diagnostic::{Code, FixIntent, RawDiagnostic, quoted};
+#[cfg(feature = "files")]
+use crate::dialect::editor;
+#[cfg(not(feature = "files"))]
+use crate::dialect::unsupported::editor;
 use crate::syntax::{last_key, parent_pointer};
 
 /// Moves each error about a missing key to the misspelt key that was probably meant, and names both (RPT-210).
@@ -50,9 +54,8 @@ impl Misspelling {
         let is_here = |it: &str| parent_pointer(it) == Some(&self.mapping);
         match missing.code {
             Code::MissingCommand => {
-                let is_source =
-                    ["command", "cmd", "url", "httpUrl", "serverUrl", "uri"].contains(&&*self.meant);
-                is_source && (missing.pointer == self.mapping || is_here(&missing.pointer))
+                editor::is_source(&self.meant)
+                    && (missing.pointer == self.mapping || is_here(&missing.pointer))
             }
             Code::MissingUrl => self.meant == "url" && is_here(&missing.pointer),
             _ => key == self.meant && is_here(&missing.pointer),

@@ -18,11 +18,11 @@ use crate::dialect::entry::{MAX_SERVERS, ReadEntry};
 #[cfg(feature = "files")]
 use crate::dialect::{detect, dominds, editor, holodeck};
 #[cfg(not(feature = "files"))]
-use crate::dialect::{unsupported as dominds, unsupported as editor, unsupported as holodeck};
+use crate::dialect::{unsupported as dominds, unsupported as holodeck, unsupported::editor};
 use crate::profile::rules::{ErrorScope, ProfileRules};
 #[cfg(feature = "files")]
 use crate::resolve::context::ResolveError;
-use crate::syntax::{self, Node, ParsedText, Syntax, pointer_contains};
+use crate::syntax::{self, ExtensionSpans, Node, ParsedText, Syntax, pointer_contains};
 use fix_plan::SourceTree;
 use positions::ValuePositions;
 
@@ -89,7 +89,9 @@ pub struct ServerEntry {
 
 /// Reads a document. Never fails: every mistake is in the diagnostics.
 pub fn read(document: &Document<'_>) -> Reading {
-    read_parsed(document, parse(document), |root, context| read_entries(root, document.profile, context))
+    read_parsed(document, parse(document), |root, extensions, context| {
+        read_entries(root, extensions, document.profile, context)
+    })
 }
 
 /// The result of reading a session request.
@@ -106,7 +108,7 @@ pub struct SessionReading {
 /// ACPX-09). [`read`](crate::read()) does the same without leniency, and returns the servers only.
 pub fn read_session(document: &Document<'_>, leniency: Leniency) -> SessionReading {
     let mut members = SessionMembers::default();
-    let reading = read_parsed(document, parse(document), |root, context| {
+    let reading = read_parsed(document, parse(document), |root, _, context| {
         let session = acp::read_session(root, context, leniency);
         members = session.members;
         session.entries
@@ -137,8 +139,9 @@ pub fn read_detecting(dialect: Dialect, name: &str, text: &str) -> DetectedReadi
     let (syntax, parsed) = parse(&document);
     let profile = detect::detect_profile(dialect, parsed.root.as_ref());
     let document = Document { profile, ..document };
-    let reading =
-        read_parsed(&document, (syntax, parsed), |root, context| read_entries(root, profile, context));
+    let reading = read_parsed(&document, (syntax, parsed), |root, extensions, context| {
+        read_entries(root, extensions, profile, context)
+    });
     DetectedReading { profile, reading }
 }
 
@@ -149,12 +152,17 @@ fn parse(document: &Document<'_>) -> (Syntax, ParsedText) {
 }
 
 /// Reads the entries of a document.
-fn read_entries(root: &Node, profile: Profile, context: &ReadContext) -> Vec<ReadEntry> {
+fn read_entries(
+    root: &Node,
+    extensions: &ExtensionSpans,
+    profile: Profile,
+    context: &ReadContext,
+) -> Vec<ReadEntry> {
     match profile {
         Profile::HoloDeck | Profile::HoloDeck07 => holodeck::read(root, context),
         Profile::Dominds => dominds::read(root, context),
         Profile::AcpV1 | Profile::AcpV2 => acp::read_session(root, context, Leniency::default()).entries,
-        Profile::McpJson => editor::read(root, context),
+        Profile::McpJson => editor::read(root, extensions, context),
     }
 }
 
@@ -162,7 +170,7 @@ fn read_entries(root: &Node, profile: Profile, context: &ReadContext) -> Vec<Rea
 fn read_parsed(
     document: &Document<'_>,
     (syntax, parsed): (Syntax, ParsedText),
-    read_entries: impl FnOnce(&Node, &ReadContext) -> Vec<ReadEntry>,
+    read_entries: impl FnOnce(&Node, &ExtensionSpans, &ReadContext) -> Vec<ReadEntry>,
 ) -> Reading {
     let rules = ProfileRules::for_profile(document.profile);
     let mut context = ReadContext::new(rules, document.name);
@@ -175,10 +183,7 @@ fn read_parsed(
         let severity = if is_unknown_tag { rules.unknown_tag_severity } else { diagnostic.severity };
         context.report(diagnostic.severity(severity));
     }
-    if root.is_some() && document.profile == Profile::McpJson {
-        editor::report_extensions(&extensions, &context);
-    }
-    let entries = root.as_ref().map(|root| read_entries(root, &context)).unwrap_or_default();
+    let entries = root.as_ref().map(|root| read_entries(root, &extensions, &context)).unwrap_or_default();
     if let Some(first) = entries.get(MAX_SERVERS) {
         let message = format!("the file has more than {MAX_SERVERS} servers");
         let parent = syntax::parent_pointer(&first.pointer).unwrap_or_default();

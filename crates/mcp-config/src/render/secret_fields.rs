@@ -34,7 +34,10 @@ fn literal_parts(value: &ConfigValue) -> Box<dyn Iterator<Item = &str> + '_> {
         ConfigValue::Template(parts) => Box::new(parts.iter().filter_map(|part| match part {
             TemplatePart::Text(text) => Some(text.expose()),
             TemplatePart::VariableOr { name: _, default } => Some(default.expose()),
-            TemplatePart::Variable(_) | TemplatePart::Input(_) | TemplatePart::File(_) => None,
+            TemplatePart::Variable(_)
+            | TemplatePart::OptionalVariable(_)
+            | TemplatePart::Input(_)
+            | TemplatePart::File(_) => None,
         })),
     }
 }

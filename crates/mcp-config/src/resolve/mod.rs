@@ -177,9 +177,10 @@ fn read_env_file(
 ) -> Vec<(String, Secret)> {
     match (context.read_file)(&resolver.workspace().join(path)) {
         Ok(text) => match resolver.reference_rule {
-            ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::Opencode => {
-                dotenv::parse_editor_env_file(&text)
-            }
+            ReferenceRule::Editor
+            | ReferenceRule::EditorAndShell
+            | ReferenceRule::EditorAndOptionalShell
+            | ReferenceRule::Opencode => dotenv::parse_editor_env_file(&text),
             ReferenceRule::Literal | ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => {
                 dotenv::parse_env_file(&text)
             }
@@ -188,9 +189,10 @@ fn read_env_file(
             let message = format!("cannot read the env file: {why}");
             let help = match resolver.reference_rule {
                 _ if path.starts_with('~') => "`~` is not replaced here: write the path of the folder",
-                ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::Opencode => {
-                    "a relative path starts at the workspace"
-                }
+                ReferenceRule::Editor
+                | ReferenceRule::EditorAndShell
+                | ReferenceRule::EditorAndOptionalShell
+                | ReferenceRule::Opencode => "a relative path starts at the workspace",
                 ReferenceRule::Literal | ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => {
                     "a relative path starts at the folder of the configuration file"
                 }

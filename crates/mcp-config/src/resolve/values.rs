@@ -90,6 +90,7 @@ impl<'a> Resolver<'a> {
             ReferenceRule::Literal
             | ReferenceRule::Editor
             | ReferenceRule::EditorAndShell
+            | ReferenceRule::EditorAndOptionalShell
             | ReferenceRule::Opencode => return,
         }
         if let Some(description) = &mut spec.description {
@@ -118,6 +119,9 @@ impl<'a> Resolver<'a> {
                 TemplatePart::VariableOr { name, default } => {
                     let found = self.look_up_variable(name).filter(|it| !it.is_empty());
                     Some(found.unwrap_or_else(|| default.expose().to_owned()))
+                }
+                TemplatePart::OptionalVariable(name) => {
+                    Some(self.look_up_variable(name).unwrap_or_else(|| format!("${name}")))
                 }
                 TemplatePart::Input(id) => {
                     let literal = self.text_for_unset(|| format!("${{input:{id}}}"));
@@ -158,7 +162,10 @@ impl<'a> Resolver<'a> {
         let is_editor = match self.reference_rule {
             ReferenceRule::Literal | ReferenceRule::Expand => return (self.context.variable)(name),
             ReferenceRule::ExpandWithFolder => false,
-            ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::Opencode => true,
+            ReferenceRule::Editor
+            | ReferenceRule::EditorAndShell
+            | ReferenceRule::EditorAndOptionalShell
+            | ReferenceRule::Opencode => true,
         };
         let directory = || self.context.directory.to_string_lossy().into_owned();
         match name {
@@ -218,9 +225,10 @@ impl<'a> Resolver<'a> {
     fn missing_variable_help(&self, name: &str) -> String {
         let names = (self.context.names)();
         let folders: &[&str] = match self.reference_rule {
-            ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::Opencode => {
-                &template::EDITOR_FOLDER_VARIABLES
-            }
+            ReferenceRule::Editor
+            | ReferenceRule::EditorAndShell
+            | ReferenceRule::EditorAndOptionalShell
+            | ReferenceRule::Opencode => &template::EDITOR_FOLDER_VARIABLES,
             ReferenceRule::ExpandWithFolder => &[template::WORKSPACE_FOLDER],
             ReferenceRule::Literal | ReferenceRule::Expand => &[],
         };

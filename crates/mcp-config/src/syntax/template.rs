@@ -44,8 +44,10 @@ pub enum ReferenceRule {
     /// As in editors: `${NAME}`, `${NAME:-text}`, `${env:NAME}`, `${input:id}`, `${file:path}`, `${/}`,
     /// `${{ secrets.NAME }}`, and the folder variables.
     Editor,
-    /// Like `Editor`, and `$NAME`, as in Gemini CLI's `env`, `headers` and URLs.
+    /// Like `Editor`, and `$NAME`, as in Crush's `env`, `headers` and URLs.
     EditorAndShell,
+    /// Like `EditorAndShell`; `$NAME` stays as it is if the variable is not set, as in Gemini CLI.
+    EditorAndOptionalShell,
     /// As in opencode: `{env:NAME}` and `{file:path}`.
     Opencode,
 }
@@ -85,15 +87,24 @@ fn parse_reference(text: &str, rule: ReferenceRule) -> Option<(TemplatePart, usi
     let is_editor_rule = match rule {
         ReferenceRule::Literal => return None,
         ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => false,
-        ReferenceRule::Editor | ReferenceRule::EditorAndShell => true,
+        ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::EditorAndOptionalShell => true,
         ReferenceRule::Opencode => return parse_opencode_reference(text),
     };
     let Some(inner) = text.strip_prefix("${") else {
         let name = &text[1..];
         let length = name_length(name);
-        let is_shell_variable = rule == ReferenceRule::EditorAndShell && length > 0;
-        return is_shell_variable
-            .then(|| (TemplatePart::Variable(name[..length].to_owned()), length + "$".len()));
+        let name = &name[..length];
+        let part = match rule {
+            _ if name.is_empty() => return None,
+            ReferenceRule::EditorAndShell => TemplatePart::Variable(name.to_owned()),
+            ReferenceRule::EditorAndOptionalShell => TemplatePart::OptionalVariable(name.to_owned()),
+            ReferenceRule::Literal
+            | ReferenceRule::Expand
+            | ReferenceRule::ExpandWithFolder
+            | ReferenceRule::Editor
+            | ReferenceRule::Opencode => return None,
+        };
+        return Some((part, length + "$".len()));
     };
     let length = name_length(inner);
     if length > 0 && inner.as_bytes().get(length) == Some(&b'}') {
@@ -181,6 +192,7 @@ fn is_literal(parts: &[TemplatePart], text: &str) -> bool {
     parts.iter().all(|it| match it {
         TemplatePart::Text(part) => part.expose().len() == text.len(),
         TemplatePart::Variable(_)
+        | TemplatePart::OptionalVariable(_)
         | TemplatePart::VariableOr { .. }
         | TemplatePart::Input(_)
         | TemplatePart::File(_) => false,
@@ -230,6 +242,7 @@ pub fn find_unexpanded_reference(parts: &[TemplatePart]) -> Option<UnexpandedRef
             }
         }),
         TemplatePart::Variable(_)
+        | TemplatePart::OptionalVariable(_)
         | TemplatePart::VariableOr { .. }
         | TemplatePart::Input(_)
         | TemplatePart::File(_) => None,
@@ -267,6 +280,7 @@ mod tests {
             .map(|it| match it {
                 TemplatePart::Text(text) => format!("'{}'", text.expose()),
                 TemplatePart::Variable(name) => name.to_owned(),
+                TemplatePart::OptionalVariable(name) => format!("{name}?"),
                 TemplatePart::VariableOr { name, default } => format!("{name}|{}", default.expose()),
                 TemplatePart::Input(id) => format!("?{id}"),
                 TemplatePart::File(path) => format!("<{path}"),
@@ -325,6 +339,10 @@ mod tests {
         check("https://x-$A.example/$B_1", "'https://x-' A '.example/' B_1");
         check("$1 $ $$A", "'$1 $ $' A");
         check("${A}$B", "A B");
+        // RPT-091
+        let check = |text, want| check_by(text, ReferenceRule::EditorAndOptionalShell, want);
+        check("pa$word $1 $", "'pa' word? ' $1 $'");
+        check("${A}$B${C:-$D}", "A B? C|$D");
     }
 
     #[test]

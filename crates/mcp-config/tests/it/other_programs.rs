@@ -20,7 +20,7 @@ fn check_program(name: &str, text: &str, want: &[&str]) {
             .iter()
             .map(|part| match part {
                 TemplatePart::Text(text) => text.expose().to_owned(),
-                TemplatePart::Variable(name) => format!("${name}"),
+                TemplatePart::Variable(name) | TemplatePart::OptionalVariable(name) => format!("${name}"),
                 TemplatePart::VariableOr { .. } | TemplatePart::Input(_) | TemplatePart::File(_) => {
                     "?".to_owned()
                 }

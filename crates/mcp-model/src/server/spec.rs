@@ -234,6 +234,8 @@ pub enum TemplatePart {
     Text(Secret),
     /// A variable.
     Variable(String),
+    /// A variable that stays as its reference `$NAME` if it is not set.
+    OptionalVariable(String),
     /// A variable, and a default for an unset or empty one (`${NAME:-text}`).
     VariableOr {
         /// The variable's name.

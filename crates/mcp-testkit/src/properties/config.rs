@@ -126,6 +126,7 @@ pub fn template(bytes: &[u8]) {
         ReferenceRule::ExpandWithFolder,
         ReferenceRule::Editor,
         ReferenceRule::EditorAndShell,
+        ReferenceRule::EditorAndOptionalShell,
         ReferenceRule::Opencode,
     ] {
         let pieces = template::split_references(text, rule);
@@ -133,7 +134,9 @@ pub fn template(bytes: &[u8]) {
         for piece in &pieces {
             let word = match piece {
                 TemplatePart::Text(it) => it.expose(),
-                TemplatePart::Variable(name) | TemplatePart::VariableOr { name, .. } => {
+                TemplatePart::Variable(name)
+                | TemplatePart::OptionalVariable(name)
+                | TemplatePart::VariableOr { name, .. } => {
                     assert!(is_name(name), "{name:?} is not a name");
                     name
                 }
@@ -179,7 +182,10 @@ fn piece_text(piece: &TemplatePart) -> String {
     match piece {
         TemplatePart::Text(it) => it.expose().to_owned(),
         TemplatePart::Variable(name) => format!("${{{name}}}"),
-        TemplatePart::VariableOr { .. } | TemplatePart::Input(_) | TemplatePart::File(_) => {
+        TemplatePart::OptionalVariable(_)
+        | TemplatePart::VariableOr { .. }
+        | TemplatePart::Input(_)
+        | TemplatePart::File(_) => {
             panic!("HoloDeck has no such references")
         }
     }

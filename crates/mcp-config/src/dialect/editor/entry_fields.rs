@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::de::{Field, KnownMembers, Location, NullableField, OrderedMap, ReadContext};
+use crate::de::{Field, KnownKeys, KnownMembers, Location, NullableField, OrderedMap, ReadContext};
+use crate::dialect::editor::conventions::EntryForm;
 use crate::dialect::editor::keys::{self, EntryField};
 use crate::dialect::editor::wire::{
     CommandValue, ContinueOptions, Environment, Headers, Tools, TransportField,
@@ -71,8 +72,13 @@ pub(super) struct ToolLists {
 
 impl EntryFields {
     /// Reads an entry. Reports unknown keys, values of a wrong type, and two spellings of one field.
-    pub(super) fn read(node: &Node, at: &Location, context: &ReadContext) -> EntryFields {
-        let reader = FieldReader { members: KnownMembers::new(node, *at, &keys::NAMES, context), context };
+    pub(super) fn read(node: &Node, at: &Location, form: EntryForm, context: &ReadContext) -> EntryFields {
+        let known = KnownKeys {
+            names: &keys::NAMES,
+            is_own: &|name| keys::has_key(form, name),
+            foreign_key: &|name| keys::foreign_key(name, form),
+        };
+        let reader = FieldReader { members: KnownMembers::new(node, *at, known, context), context };
         let mut headers = reader.read_all(EntryField::Headers);
         let options: NullableField<ContinueOptions> = reader.read_one(EntryField::ContinueOptions);
         headers.extend(options.into_value().map(|it| it.headers));

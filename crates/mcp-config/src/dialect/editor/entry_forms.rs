@@ -281,7 +281,9 @@ fn rewrite_for_goose(name: &str, members: OutputMembers) -> OutputMembers {
             ("envs", OutputValue::Map(envs)) => move_variables("env_keys", envs, &mut variables),
             ("headers", OutputValue::Map(headers)) => {
                 let names = headers.iter().flat_map(|it| value_parts(&it.1)).filter_map(|it| match it {
-                    TemplatePart::Variable(name) => Some(OutputValue::text(name)),
+                    TemplatePart::Variable(name) | TemplatePart::OptionalVariable(name) => {
+                        Some(OutputValue::text(name))
+                    }
                     TemplatePart::Text(_)
                     | TemplatePart::VariableOr { .. }
                     | TemplatePart::Input(_)

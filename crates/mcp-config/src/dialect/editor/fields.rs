@@ -107,11 +107,11 @@ impl ValueReader<'_> {
         at: &Location,
         check: fn(&str) -> Result<(), CheckError>,
     ) -> ConfigValue {
-        self.warn_about_shell_variable(&text, at);
+        self.report_shell_variable(&text, at);
         self.value(text, at, check)
     }
 
-    /// A reader for fields in which no program replaces `$NAME`.
+    /// A reader for fields in which only Gemini CLI replaces `$NAME`.
     pub(super) fn without_shell_syntax(&self) -> ValueReader<'_> {
         let rule = match self.rule {
             ReferenceRule::EditorAndShell => ReferenceRule::Editor,
@@ -123,14 +123,24 @@ impl ValueReader<'_> {
 
 /// Rewrites a text, such as a working directory, to the form of the model, in which references are `${…}`.
 pub(super) fn normalize_references(text: &str, rule: ReferenceRule) -> String {
-    if rule != ReferenceRule::Opencode {
+    let is_other_form = match rule {
+        ReferenceRule::Opencode | ReferenceRule::EditorAndOptionalShell => true,
+        ReferenceRule::Literal
+        | ReferenceRule::Expand
+        | ReferenceRule::ExpandWithFolder
+        | ReferenceRule::Editor
+        | ReferenceRule::EditorAndShell => false,
+    };
+    if !is_other_form {
         return text.to_owned();
     }
     let part = |part: &TemplatePart| match part {
         TemplatePart::Text(text) => text.expose().to_owned(),
         TemplatePart::Variable(name) => format!("${{{name}}}"),
+        TemplatePart::OptionalVariable(name) => format!("${{{name}:-${name}}}"),
+        TemplatePart::VariableOr { name, default } => format!("${{{name}:-{}}}", default.expose()),
+        TemplatePart::Input(id) => format!("${{input:{id}}}"),
         TemplatePart::File(path) => format!("${{file:{path}}}"),
-        TemplatePart::VariableOr { .. } | TemplatePart::Input(_) => String::new(),
     };
     template::split_references(text, rule).iter().map(part).collect()
 }

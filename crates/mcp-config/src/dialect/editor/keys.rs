@@ -104,7 +104,20 @@ pub(super) fn of_field(field: EntryField) -> impl Iterator<Item = &'static Entry
 
 /// The name of the key of a field in the common form, or else of its first key.
 pub(super) fn primary_name(field: EntryField) -> &'static str {
-    of_field(field).find(|it| it.is_common()).or(of_field(field).next()).map_or("", |it| it.name)
+    name_in(field, EntryForm::Common).or(of_field(field).next().map(|it| it.name)).unwrap_or_default()
+}
+
+/// The name of the key of a field in entries of this form. `None` if they have no such key.
+pub(super) fn name_in(field: EntryField, form: EntryForm) -> Option<&'static str> {
+    let has_field = |key: &&EntryKey| key.field == field && key.forms.contains(&form);
+    let same_field =
+        |key: &&EntryKey| key.field.canonical() == field.canonical() && key.forms.contains(&form);
+    KEYS.iter().find(has_field).or_else(|| KEYS.iter().find(same_field)).map(|it| it.name)
+}
+
+/// Whether entries of this form have a key.
+pub(super) fn has_key(form: EntryForm, name: &str) -> bool {
+    find(name).is_some_and(|it| it.forms.contains(&form))
 }
 
 /// The keys with the same meaning as this one, including itself. Empty for a key that is not lowered.
@@ -118,15 +131,15 @@ pub(crate) fn is_text_map(name: &str) -> bool {
     find(name).is_some_and(|it| matches!(it.field.canonical(), EntryField::Environment | EntryField::Headers))
 }
 
-/// What is known about a key that is not in [`KEYS`]; `None` if nothing is.
-pub(crate) fn foreign_key(name: &str) -> Option<ForeignKey> {
+/// What is known about a key of an entry of this form that is not in [`KEYS`]; `None` if nothing is.
+pub(super) fn foreign_key(name: &str, form: EntryForm) -> Option<ForeignKey> {
     let folded: String =
         name.chars().filter(|it| !matches!(it, '_' | '-')).flat_map(char::to_lowercase).collect();
     if IRRELEVANT.iter().any(|it| it.split(' ').any(|word| word == folded)) {
         return Some(ForeignKey::Irrelevant);
     }
     let synonym = SYNONYMS.iter().find(|it| it.0 == folded);
-    let same = synonym.map(|(_, field)| ForeignKey::SameAs(primary_name(*field)));
+    let same = synonym.and_then(|(_, field)| name_in(*field, form)).map(ForeignKey::SameAs);
     same.or_else(|| {
         let (_, help) = UNSUPPORTED.iter().find(|it| it.0 == folded)?;
         Some(ForeignKey::Unsupported(help))
@@ -135,7 +148,12 @@ pub(crate) fn foreign_key(name: &str) -> Option<ForeignKey> {
 
 /// Whether other programs have the token itself under this key.
 pub(super) fn is_token(name: &str) -> bool {
-    matches!(foreign_key(name), Some(ForeignKey::Unsupported(TOKEN_HEADER)))
+    matches!(foreign_key(name, EntryForm::Common), Some(ForeignKey::Unsupported(TOKEN_HEADER)))
+}
+
+/// Whether a key names what is started or connected to.
+pub(crate) fn is_source(name: &str) -> bool {
+    find(name).is_some_and(|it| matches!(it.field, EntryField::Command | EntryField::Url))
 }
 
 /// The keys of a command and of a URL in the common form. An object that has one of them looks like a server.
@@ -299,6 +317,10 @@ const SYNONYMS: &[(&str, EntryField)] = &[
     ("endpoint", F::Url),
     // Codex.
     ("httpheaders", F::Headers),
+    // Timeouts, whose unit a suggestion cannot tell.
+    ("timeoutms", F::RequestMilliseconds),
+    ("requesttimeoutms", F::RequestMilliseconds),
+    ("connectiontimeoutms", F::ConnectMilliseconds),
 ];
 
 const HEADERS: &str = "write the headers as `headers`, next to `url`";

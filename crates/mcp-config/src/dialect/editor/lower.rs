@@ -27,11 +27,20 @@ use crate::syntax::{Node, to_json};
 /// The file that an entry belongs to: its program, its inputs and its name lists.
 pub(super) struct FileContext<'a> {
     pub(super) context: &'a ReadContext,
+    /// The program that the path of the file belongs to.
+    pub(super) by_path: Option<&'static Program>,
     pub(super) program: &'static Program,
     /// The folder of the project that the entry belongs to, if the file states it.
     pub(super) project: Option<&'a str>,
     pub(super) inputs: &'a DeclaredInputs,
     pub(super) lists: &'a NameLists<'a>,
+}
+
+impl FileContext<'_> {
+    /// Whether the path of the file belongs to this program, so that it certainly reads the file.
+    pub(super) fn is_of(&self, program: &Program) -> bool {
+        program.has_file_of(self.by_path)
+    }
 }
 
 /// The result of lowering an entry.
@@ -53,10 +62,11 @@ pub(super) fn lower(
     at: &Location,
     file: &FileContext<'_>,
 ) -> LoweredEntry {
-    let FileContext { context, program, project, inputs, lists: _ } = *file;
+    let FileContext { context, program, project, inputs, lists: _, by_path: _ } = *file;
     let rule = match (program.variables, program.shell_variables) {
         (VariableSyntax::Braces, _) => ReferenceRule::Opencode,
-        (_, ShellVariables::Replaced | ShellVariables::ReplacedEverywhere) => ReferenceRule::EditorAndShell,
+        (_, ShellVariables::ReplacedEverywhere) => ReferenceRule::EditorAndOptionalShell,
+        (_, ShellVariables::Replaced) => ReferenceRule::EditorAndShell,
         (_, ShellVariables::Literal) => ReferenceRule::Editor,
     };
     let values = ValueReader { context, inputs, rule, program };
@@ -77,9 +87,9 @@ pub(super) fn lower(
         return LoweredEntry::default();
     }
     if program.entry_form != EntryForm::Goose {
-        report_goose_keys(node, at, context);
+        report_goose_keys(node, at, program, context);
     }
-    if program.entry_form == EntryForm::Codex && program.is_of_file(&context.file) {
+    if program.entry_form == EntryForm::Codex && file.is_of(program) {
         report_keys_of_others(node, at, program, context);
     }
     let url = choose_url(entry.urls, context);
@@ -114,7 +124,7 @@ pub(super) fn lower(
     };
     lowering::warn_without_effect(choice.kind().as_str(), foreign, context);
     if let (TransportChoice::Url(..), UrlSupport::Unsupported(own_way)) = (&choice, program.url_support)
-        && program.is_of_file(&context.file)
+        && file.is_of(program)
     {
         let message = format!("{} only starts programs; only mcp-host connects to this URL", program.name);
         context.warning(Code::NoEffect, &url.slot.at.at_key(), message, own_way);
@@ -173,13 +183,14 @@ pub(super) fn lower(
 
 /// Reports keys of a server that are among its variables, because their value is no text (RPT-107).
 fn report_keys_in_environment(entry: &Node, at: &Location, context: &ReadContext) {
+    let foreign_key = |name: &str| keys::foreign_key(name, EntryForm::Common);
     for name in keys::of_field(EntryField::Environment).map(|key| key.name) {
         let Some(environment) = entry.get(name) else { continue };
         let environment_at = at.member(environment, context);
         for member in environment.value.members().unwrap_or_default() {
             let key = &*member.key.text;
             let is_collection = member.value.members().is_some() || member.value.items().is_some();
-            if !is_collection || !(keys::find(key).is_some() || keys::foreign_key(key).is_some()) {
+            if !is_collection || !(keys::find(key).is_some() || foreign_key(key).is_some()) {
                 continue;
             }
             let member_at = environment_at.member(member, context);
@@ -193,9 +204,9 @@ fn report_keys_in_environment(entry: &Node, at: &Location, context: &ReadContext
 
 /// Warns about keys that only Goose reads, in files of other programs (DIA-13). Such a key may also be a misspelt
 /// common key.
-fn report_goose_keys(node: &Node, at: &Location, context: &ReadContext) {
+fn report_goose_keys(node: &Node, at: &Location, program: &Program, context: &ReadContext) {
     for key in keys::KEYS.iter().filter(|it| it.forms == [EntryForm::Goose]) {
-        let common = keys::primary_name(key.field);
+        let Some(common) = keys::name_in(key.field, program.entry_form) else { continue };
         let is_of_transport =
             matches!(key.field, EntryField::Command | EntryField::Environment | EntryField::Url);
         let Some(member) = node.get(key.name).filter(|_| is_of_transport) else { continue };
@@ -228,18 +239,16 @@ fn report_keys_of_others(node: &Node, at: &Location, program: &Program, context:
             continue;
         };
         let own_field = match key.field {
-            EntryField::SecondEnvironment => EntryField::Environment,
             EntryField::Timeout | EntryField::RequestMilliseconds => EntryField::RequestSeconds,
             field => field,
         };
-        let own = keys::of_field(own_field).find(|it| it.forms.contains(&program.entry_form));
-        let Some(own) =
-            own.filter(|it| !key.forms.contains(&program.entry_form) && node.get(it.name).is_none())
+        let own = keys::name_in(own_field, program.entry_form);
+        let Some(own) = own.filter(|it| !key.forms.contains(&program.entry_form) && node.get(it).is_none())
         else {
             continue;
         };
         let message = format!("{} ignores '{}'; only mcp-host obeys it", program.name, key.name);
-        context.warning(Code::UnknownKey, &member_at.at_key(), message, format!("write `{}`", own.name));
+        context.warning(Code::UnknownKey, &member_at.at_key(), message, format!("write `{own}`"));
     }
 }
 

@@ -23,7 +23,7 @@ mod transport;
 mod wire;
 pub(crate) mod write;
 
-use crate::de::{Location, ReadContext};
+use crate::de::{ForeignKey, Location, ReadContext};
 use crate::diagnostic::{Code, RawDiagnostic, quoted};
 use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
 use crate::dialect::lowering::UniqueNames;
@@ -32,18 +32,34 @@ use crate::syntax::{self, Content, Node, pointer_contains};
 use conventions::{DISABLED, Disabling, ENABLED, EntryForm, JsonExtensions, Program, SwitchKey};
 use entry_fields::EntryFields;
 use fields::DeclaredInputs;
-pub(crate) use keys::foreign_key;
+pub(crate) use keys::is_source;
 use name_lists::NameLists;
 pub(crate) use schema::schema;
 use server_maps::ServerMap;
 pub(crate) use server_maps::{is_goose_extensions, is_map_of_servers, is_server};
 
+#[cfg(test)]
+mod tests;
+
 /// For [`UniqueNames::add`]: the name of the items, and the help for two of the same name.
 const DUPLICATE_NAME: (&str, &str) = ("servers of this file", "rename one of them");
 
-/// Reads the servers in file order.
-pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
-    let roots = server_maps::find_servers(root, context);
+/// What is known about a key inside of an entry that is not read.
+pub(crate) fn foreign_key(name: &str) -> Option<ForeignKey> {
+    keys::foreign_key(name, EntryForm::Common)
+}
+
+/// Reads the servers in file order. Reports the `extensions` of JSON that the program of the file refuses.
+pub(crate) fn read(
+    root: &Node,
+    extensions: &syntax::ExtensionSpans,
+    context: &ReadContext,
+) -> Vec<ReadEntry> {
+    let by_path = Program::of_file(&context.file);
+    if let Some(program) = by_path {
+        report_extensions(extensions, program, context);
+    }
+    let roots = server_maps::find_servers(root, by_path, context);
     downgrade_foreign_duplicates(&roots, context);
     let (inputs, lists) = (DeclaredInputs::read(root), NameLists::read(root));
     let mut res = Vec::new();
@@ -52,14 +68,15 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
         NameLists::check(root, map.program, context);
     }
     for ServerMap { node, at, program, project } in &roots {
-        check_collection(node, at, program, context);
         let file = lower::FileContext {
             context,
+            by_path,
             program,
             project: project.as_deref(),
             inputs: &inputs,
             lists: &lists,
         };
+        check_collection(node, at, &file);
         match node.content() {
             Content::Mapping(members) => {
                 res.reserve(members.len().min(MAX_SERVERS + 1));
@@ -113,7 +130,8 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
 }
 
 /// Warns about a list of servers where the program of the file reads a map, and the reverse.
-fn check_collection(node: &Node, at: &Location, program: &Program, context: &ReadContext) {
+fn check_collection(node: &Node, at: &Location, file: &lower::FileContext<'_>) {
+    let program = file.program;
     let (is_wanted, wanted, help) = match program.entry_form {
         EntryForm::Continue => (
             node.members().is_none(),
@@ -124,9 +142,9 @@ fn check_collection(node: &Node, at: &Location, program: &Program, context: &Rea
             (node.items().is_none(), "servers by their names", "write `{\"some-name\": {…}}`")
         }
     };
-    if !is_wanted && program.is_of_file(&context.file) {
+    if !is_wanted && file.is_of(program) {
         let message = format!("{} reads {wanted} here, not {}", program.name, node.kind());
-        context.warning(Code::WrongType, &at.at_key(), message, help);
+        file.context.warning(Code::WrongType, &at.at_key(), message, help);
     }
 }
 
@@ -149,8 +167,7 @@ fn report_quoted_table(name: &str, servers: &Node, at: &Location, file: &lower::
 
 /// Warns about extensions of JSON that are read here but not by the program of the file: comments, trailing commas, and
 /// unusual blanks.
-pub(crate) fn report_extensions(extensions: &syntax::ExtensionSpans, context: &ReadContext) {
-    let Some(program) = Program::of_file(&context.file) else { return };
+fn report_extensions(extensions: &syntax::ExtensionSpans, program: &Program, context: &ReadContext) {
     let (comments, commas) = match program.json_extensions {
         JsonExtensions::None => (false, false),
         JsonExtensions::Comments => (true, false),
@@ -205,7 +222,7 @@ fn read_server(name: Option<&str>, node: &Node, at: &Location, file: &lower::Fil
         context.report(diagnostic.severity(mcp_host_model::Severity::Info).help(help));
         return res;
     }
-    let fields = EntryFields::read(node, at, context);
+    let fields = EntryFields::read(node, at, file.program.entry_form, context);
     let disabled_by = disabling_keys(&fields);
     let program = file.program;
     let is_listed = program.disabling == Disabling::NameLists && file.lists.disables(&res.name);
@@ -219,7 +236,7 @@ fn read_server(name: Option<&str>, node: &Node, at: &Location, file: &lower::Fil
         if is_listed {
             file.lists.note_disabled(&res.name, program, at, context);
         } else {
-            report_ignored_keys(&disabled_by, program, context);
+            report_ignored_keys(&disabled_by, file);
         }
         return res;
     }
@@ -249,13 +266,13 @@ fn disabling_keys(fields: &EntryFields) -> Vec<(SwitchKey, Location)> {
 }
 
 /// Warns if the program of the file obeys none of the keys that disable a server. mcp-host obeys both in every file.
-fn report_ignored_keys(disabled_by: &[(SwitchKey, Location)], program: &Program, context: &ReadContext) {
+fn report_ignored_keys(disabled_by: &[(SwitchKey, Location)], file: &lower::FileContext<'_>) {
+    let program = file.program;
     let is_obeyed = disabled_by.iter().any(|it| program.disabling == Disabling::Key(it.0));
-    let Some((key, at)) = disabled_by.first().filter(|_| !is_obeyed && program.is_of_file(&context.file))
-    else {
+    let Some((key, at)) = disabled_by.first().filter(|_| !is_obeyed && file.is_of(program)) else {
         return;
     };
     let message =
         format!("{} ignores '{}' and starts the server; only mcp-host obeys it", program.name, key.name);
-    context.warning(Code::DisabledServer, &at.at_key(), message, program.disabling_help());
+    file.context.warning(Code::DisabledServer, &at.at_key(), message, program.disabling_help());
 }

@@ -37,15 +37,20 @@ impl Program {
         Program::of_file(path).unwrap_or(&UNKNOWN)
     }
 
-    /// Whether the program is known and the file at this path is one of its files.
-    pub(super) fn is_of_file(&self, path: &str) -> bool {
-        !self.is_unknown() && Program::of_file(path).is_some_and(|it| it.name == self.name)
+    /// Whether the program is known, and the program that the path of a file belongs to.
+    pub(super) fn has_file_of(&self, by_path: Option<&Program>) -> bool {
+        !self.is_unknown() && by_path.is_some_and(|it| it.name == self.name)
     }
 
     /// The program of the servers at the pointer `at` of a file: that of the path, unless the key of the servers or the
     /// content of the file is another program's.
     pub(crate) fn of_servers(path: &str, root: &Node, at: &str) -> &'static Program {
-        let by_path = Program::of_file(path).filter(|it| !it.is_unknown());
+        Program::choose(Program::of_file(path), root, at)
+    }
+
+    /// Like [`Program::of_servers`], with the program that the path belongs to.
+    pub(super) fn choose(by_path: Option<&'static Program>, root: &Node, at: &str) -> &'static Program {
+        let by_path = by_path.filter(|it| !it.is_unknown());
         let keys = [pointer_segments(at).collect::<Vec<_>>().join("."), last_key(at)];
         // Many programs have the usual key.
         let of_key = |key: &String| PROGRAMS.iter().find(|it| it.key == key && it.key != UNKNOWN.key);
@@ -85,11 +90,12 @@ impl Program {
 
     /// The pointer to the servers of its files.
     pub(crate) fn servers_pointer(&self) -> String {
-        if self.key == DEV_CONTAINER.key {
-            DEV_CONTAINER_SERVERS.to_owned()
-        } else {
-            child_pointer("", self.key)
-        }
+        if self.has_key_at_root() { child_pointer("", self.key) } else { DEV_CONTAINER_SERVERS.to_owned() }
+    }
+
+    /// Whether its servers are under a top-level key.
+    pub(super) fn has_key_at_root(&self) -> bool {
+        self.key != DEV_CONTAINER.key
     }
 
     /// Whether this is [`UNKNOWN`], or a row of the table with its name.

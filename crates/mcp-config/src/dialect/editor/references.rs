@@ -60,7 +60,7 @@ impl Program {
                             .contains(&variables);
                     (format!("${{{name}}}"), is_replaced)
                 }
-                TemplatePart::Variable(name) => match variables {
+                TemplatePart::Variable(name) | TemplatePart::OptionalVariable(name) => match variables {
                     VariableSyntax::Plain => (format!("${{{name}}}"), true),
                     VariableSyntax::EnvPrefix | VariableSyntax::EnvPrefixAndInputs => {
                         (format!("${{env:{name}}}"), true)

@@ -20,11 +20,16 @@ pub(super) struct ServerMap<'a> {
 /// Names of settings files of unknown programs, which are valid without servers.
 const SETTINGS_FILES: [&str; 3] = ["settings.json", "settings.jsonc", "settings.local.json"];
 
-/// Finds the maps and lists of servers. Reports a file without servers.
-pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<ServerMap<'a>> {
+/// Finds the maps and lists of servers. Reports a file without servers. `by_path` is the program that the path of the
+/// file belongs to.
+pub(super) fn find_servers<'a>(
+    root: &'a Node,
+    by_path: Option<&'static Program>,
+    context: &ReadContext,
+) -> Vec<ServerMap<'a>> {
     let at = Location::root(root, context);
     let map_of = |node: &'a Node, at: Location, pointer: &str| {
-        let program = Program::of_servers(&context.file, root, pointer);
+        let program = Program::choose(by_path, root, pointer);
         ServerMap { node, at, program, project: None }
     };
     match root.content() {
@@ -40,23 +45,17 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
             return Vec::new();
         }
     }
-    let by_path = Program::of_file(&context.file);
+    let file = FileKeys { by_path, root, at, context };
     let mut res = Vec::new();
     for key in server_keys() {
-        let Some(member) = root.get(key) else { continue };
+        let Some(member) = root.get(key).filter(|member| file.is_read(key, &member.value)) else { continue };
         let at = at.member(member, context);
-        let node = &member.value;
-        match (key, node.get("servers")) {
-            ("mcp", Some(inner)) => {
-                res.push(map_of(&inner.value, at.member(inner, context), "/mcp/servers"));
-            }
-            ("mcp", None) if !is_map_of_servers(node) && by_path.is_none_or(|it| it.key != key) => {}
-            // Only Codex has this key, in TOML. In other files it is misspelt.
-            ("mcp_servers", _) if !may_be_toml(&context.file) => {}
-            // Other programs' extensions are no servers.
-            ("extensions", _) if !is_goose_extensions(node) => {}
-            (_, _) => res.push(map_of(node, at, &syntax::child_pointer("", key))),
-        }
+        let nested = member.value.get("servers").filter(|_| key == NESTED_KEY);
+        res.push(match nested {
+            Some(inner) => map_of(&inner.value, at.member(inner, context), NESTED_SERVERS),
+            None => map_of(&member.value, at, &syntax::child_pointer("", key)),
+        });
+        file.check_servers_key(member, nested.is_some());
     }
     for pointer in nested_maps(root) {
         let found = syntax::pointer_segments(&pointer).try_fold((root, at), |(node, at), segment| {
@@ -70,129 +69,181 @@ pub(super) fn find_servers<'a>(root: &'a Node, context: &ReadContext) -> Vec<Ser
         }
     }
     if res.is_empty() && is_map_of_servers(root) {
-        check_servers_key("", false, &at, context);
+        file.check_servers_at_root();
         return vec![map_of(root, at, "")];
     }
     if res.is_empty() {
-        report_no_servers(root, &at, context);
+        file.report_no_servers();
     } else {
-        report_misspelt_maps(root, &at, context);
-    }
-    let own_key = Program::of_file(&context.file).map_or("", |it| it.key);
-    if root.get(own_key).is_none() {
-        for member in root.members().unwrap_or_default() {
-            let is_nested = member.value.get("servers").is_some();
-            let key = &*member.key.text;
-            // `{"mcp": {"servers": …}}` is the same as `mcp.servers` in settings.
-            if server_keys().any(|it| it == key) && !(key == "mcp" && is_nested && own_key == "mcp.servers") {
-                let is_nested = is_nested && key == "mcp";
-                check_servers_key(key, is_nested, &at.member(member, context), context);
-            }
-        }
+        file.report_misspelt_maps();
     }
     res
 }
 
-/// Warns about servers under a key that the program of the file does not read. The key is empty for servers at the top
-/// level. `is_nested`: the servers are in the member `servers` of that key.
-fn check_servers_key(key: &str, is_nested: bool, at: &Location, context: &ReadContext) {
-    let Some(program) = Program::of_file(&context.file).filter(|it| !it.is_unknown()) else { return };
-    // Settings have the keys of extensions too, such as `amp.mcpServers`.
-    let is_extension = program.file_purpose == FilePurpose::Settings && key.contains('.');
-    if key == program.key || program.other_keys.contains(&key) || is_extension {
-        return;
-    }
-    let own_key = program.key;
-    let (message, help, fix) = match key {
-        "" => (
-            format!("{} reads servers under '{own_key}' only", program.name),
-            format!("put them under `\"{own_key}\"`"),
-            None,
-        ),
-        // A new name for the key would wrap the servers twice.
-        _ if is_nested => (
-            format!("{} reads servers under '{own_key}', and ignores '{}'", program.name, quoted(key)),
-            format!("move the servers up: `{{\"{own_key}\": {{…}}}}`"),
-            None,
-        ),
-        _ => (
-            format!("{} reads servers under '{own_key}', and ignores '{}'", program.name, quoted(key)),
-            format!("write `\"{own_key}\"`"),
-            Some(FixIntent::RenameKey(own_key.to_owned(), Applicability::Suggested)),
-        ),
-    };
-    let diagnostic = context.new_diagnostic(Code::NoServers, &at.at_key(), message);
-    context.report(diagnostic.warning().help(help).fix(fix));
-}
+/// The key of VS Code's settings that has the servers in its member `servers`.
+const NESTED_KEY: &str = "mcp";
+const NESTED_SERVERS: &str = "/mcp/servers";
 
 const EXAMPLE: &str =
     "write `{\"mcpServers\": {\"some-name\": {\"command\": \"some-program\", \"args\": []}}}`";
 
-/// Reports a file without servers; settings without servers get a warning.
-fn report_no_servers(root: &Node, at: &Location, context: &ReadContext) {
-    let at = &at.at_key();
-    let name = context.file.rsplit(['/', '\\']).next().unwrap_or_default();
-    let program = Program::of_file(&context.file);
-    if program.is_some_and(|it| it.file_purpose == FilePurpose::Settings) || SETTINGS_FILES.contains(&name) {
-        let message = "these settings have no MCP servers";
-        let own_key = program.filter(|it| !it.is_unknown()).map(|it| it.key);
-        let members = root.members().unwrap_or_default();
-        let near = own_key.and_then(|own_key| {
-            let keys = members.iter().map(|it| &*it.key.text);
-            keys.into_iter().find(|it| closest(it, [own_key]).is_some()).zip(Some(own_key))
-        });
-        let help = match (near, own_key) {
-            (Some((key, near)), _) => format!("did you mean `{near}` by '{}'?", quoted(key)),
-            (None, Some(own_key)) => format!("servers belong under `{own_key}`"),
-            (None, None) => "servers belong under `mcpServers`, or this program's own key".to_owned(),
-        };
-        context.warning(Code::NoServers, at, message, help);
-        return;
-    }
-    let members = root.members().unwrap_or_default();
-    let near = members
-        .iter()
-        .find_map(|it| Some((&it.key.text, closest(&it.key.text.replace('_', ""), server_keys())?)));
-    let help = if is_server(root) {
-        "this is a single server: put it under a name, `{\"mcpServers\": {\"some-name\": …}}`".to_owned()
-    } else if let Some((key, near)) = near {
-        format!("did you mean `{near}` by '{}'?", quoted(key))
-    } else {
-        format!("{EXAMPLE}; a file named `mcp.json` may also belong to another program")
-    };
-    let message = "the file has no MCP servers: neither 'mcpServers' nor 'servers', 'mcp.servers', \
-                   'context_servers' or 'mcp'";
-    context.error(Code::NoServers, at, message, help);
+/// The top-level keys of a file.
+struct FileKeys<'a> {
+    by_path: Option<&'static Program>,
+    root: &'a Node,
+    at: Location,
+    context: &'a ReadContext,
 }
 
-/// Warns about further servers and inputs under a misspelt key (DIA-13). Other unknown keys belong to the program of
-/// the file.
-fn report_misspelt_maps(root: &Node, at: &Location, context: &ReadContext) {
-    // A key with a word more is not misspelt: some users keep servers under such a key.
-    const MAX_LENGTH_DIFFERENCE: usize = 2;
-    let is_list_of_inputs =
-        |it: &Node| it.items().is_some_and(|it| !it.is_empty() && it.iter().all(|it| it.get("id").is_some()));
-    for member in root.members().unwrap_or_default() {
+impl FileKeys<'_> {
+    /// The program of the file, if its path tells it.
+    fn program(&self) -> Option<&'static Program> {
+        self.by_path.filter(|it| !it.is_unknown())
+    }
+
+    /// Whether servers are read under this key with this value.
+    fn is_read(&self, key: &str, value: &Node) -> bool {
+        match key {
+            NESTED_KEY => {
+                value.get("servers").is_some()
+                    || is_map_of_servers(value)
+                    || self.by_path.is_some_and(|it| it.key == key)
+            }
+            // Only Codex has this key, in TOML. In other files it is misspelt.
+            "mcp_servers" => may_be_toml(&self.context.file),
+            // Other programs' extensions are no servers.
+            "extensions" => is_goose_extensions(value),
+            _ => true,
+        }
+    }
+
+    /// Warns about servers under a key that the program of the file does not read (DIA-13). `is_nested`: the servers
+    /// are in the member `servers` of that key.
+    fn check_servers_key(&self, member: &syntax::Member, is_nested: bool) {
+        let Some(program) = self.program() else { return };
         let key = &*member.key.text;
-        let candidates: Vec<&str> = match &member.value {
-            it if is_map_of_servers(it) => server_keys().collect(),
-            it if is_list_of_inputs(it) => vec!["inputs"],
-            _ => continue,
+        // Settings have the keys of extensions too, such as `amp.mcpServers`.
+        let is_extension = program.file_purpose == FilePurpose::Settings && key.contains('.');
+        // `{"mcp": {"servers": …}}` is the same as `mcp.servers` in settings.
+        let is_same_as_own = is_nested && program.key == "mcp.servers";
+        if key == program.key || program.other_keys.contains(&key) || is_extension || is_same_as_own {
+            return;
+        }
+        let has_own_key = self.root.at(&program.servers_pointer()).is_some();
+        let is_empty = member.value.members().is_some_and(<[_]>::is_empty);
+        if has_own_key && is_empty {
+            return;
+        }
+        let (name, own_key) = (quoted(key), program.key);
+        let message = format!("{} reads servers under '{own_key}', and ignores '{name}'", program.name);
+        let (help, fix) = if has_own_key {
+            (format!("move its servers to `{own_key}`"), None)
+        } else if is_nested {
+            // A new name for the key would wrap the servers twice.
+            (format!("move the servers up: `{{\"{own_key}\": {{…}}}}`"), None)
+        } else if program.has_key_at_root() {
+            let fix = FixIntent::RenameKey(own_key.to_owned(), Applicability::Suggested);
+            (format!("write `\"{own_key}\"`"), Some(fix))
+        } else {
+            (format!("move the servers to `{own_key}`"), None)
         };
-        let is_private = context.rules.private_keys.iter().any(|it| key.starts_with(it));
-        if is_private || candidates.contains(&key) {
-            continue;
+        let at = self.at.member(member, self.context).at_key();
+        let diagnostic = self.context.new_diagnostic(Code::NoServers, &at, message);
+        self.context.report(diagnostic.warning().help(help).fix(fix));
+    }
+
+    /// Warns about servers without a key above them, if the program of the file does not read them.
+    fn check_servers_at_root(&self) {
+        let Some(program) = self.program().filter(|it| !it.other_keys.contains(&"")) else { return };
+        let own_key = program.key;
+        let message = format!("{} reads servers under '{own_key}' only", program.name);
+        let help = format!("put them under `\"{own_key}\"`");
+        self.context.warning(Code::NoServers, &self.at.at_key(), message, help);
+    }
+
+    /// Reports a file without servers; settings without servers get a warning.
+    fn report_no_servers(&self) {
+        let (context, at) = (self.context, &self.at.at_key());
+        let name = context.file.rsplit(['/', '\\']).next().unwrap_or_default();
+        let members = self.root.members().unwrap_or_default();
+        let is_settings = self.by_path.is_some_and(|it| it.file_purpose == FilePurpose::Settings);
+        if is_settings || SETTINGS_FILES.contains(&name) {
+            let message = "these settings have no MCP servers";
+            let own_key = self.program().map(|it| it.key);
+            let near = own_key.and_then(|own_key| {
+                let keys = members.iter().map(|it| &*it.key.text);
+                keys.into_iter().find(|it| closest(it, [own_key]).is_some()).zip(Some(own_key))
+            });
+            let help = match (near, own_key) {
+                (Some((key, near)), _) => format!("did you mean `{near}` by '{}'?", quoted(key)),
+                (None, Some(own_key)) => format!("servers belong under `{own_key}`"),
+                (None, None) => "servers belong under `mcpServers`, or this program's own key".to_owned(),
+            };
+            context.warning(Code::NoServers, at, message, help);
+            return;
         }
-        let near = context.suggest(key, candidates.iter().copied());
-        let near = near.filter(|it| it.0.len().abs_diff(key.len()) <= MAX_LENGTH_DIFFERENCE);
-        if let Some((near, _)) = near {
-            let message = format!("unknown key '{}'; its content is not read", quoted(key));
-            let diagnostic =
-                context.new_diagnostic(Code::UnknownKey, &at.member(member, context).at_key(), message);
-            let fix = FixIntent::RenameKey(near.to_owned(), Applicability::Suggested);
-            let fix = root.get(near).is_none().then_some(fix);
-            context.report(diagnostic.warning().help(format!("did you mean `{near}`?")).fix(fix));
+        let near = members.iter().find_map(|it| {
+            Some((&it.key.text, closest(&it.key.text.replace('_', ""), self.meant_keys(&it.value))?))
+        });
+        let help = if is_server(self.root) {
+            "this is a single server: put it under a name, `{\"mcpServers\": {\"some-name\": …}}`".to_owned()
+        } else if let Some((key, near)) = near {
+            format!("did you mean `{near}` by '{}'?", quoted(key))
+        } else {
+            format!("{EXAMPLE}; a file named `mcp.json` may also belong to another program")
+        };
+        let message = "the file has no MCP servers: neither 'mcpServers' nor 'servers', 'mcp.servers', \
+                       'context_servers' or 'mcp'";
+        context.error(Code::NoServers, at, message, help);
+    }
+
+    /// The keys that a misspelt key of servers can mean: that of the program of the file, or any that is read.
+    fn meant_keys<'k>(&self, value: &Node) -> Vec<&'k str> {
+        match self.program() {
+            Some(program) if program.has_key_at_root() => vec![program.key],
+            Some(_) => Vec::new(),
+            None => server_keys().filter(|it| self.is_read(it, value)).collect(),
         }
+    }
+
+    /// Warns about further servers and inputs under a misspelt key, and under a key of other programs (DIA-13). Other
+    /// unknown keys belong to the program of the file.
+    fn report_misspelt_maps(&self) {
+        // A key with a word more is not misspelt: some users keep servers under such a key.
+        const MAX_LENGTH_DIFFERENCE: usize = 2;
+        let context = self.context;
+        let is_list_of_inputs = |it: &Node| {
+            it.items().is_some_and(|it| !it.is_empty() && it.iter().all(|it| it.get("id").is_some()))
+        };
+        for member in self.root.members().unwrap_or_default() {
+            let key = &*member.key.text;
+            let meant: Vec<&str> = match &member.value {
+                it if is_map_of_servers(it) => self.meant_keys(it),
+                it if is_list_of_inputs(it) => vec!["inputs"],
+                _ => continue,
+            };
+            let is_private = context.rules.private_keys.iter().any(|it| key.starts_with(it));
+            let is_of_program = server_keys().any(|it| it == key);
+            if is_private || meant.contains(&key) || (is_of_program && self.is_read(key, &member.value)) {
+                continue;
+            }
+            let own_key = self.program().map(|it| it.key).or(meant.first().copied());
+            let near = if is_of_program { own_key } else { self.nearest(key, &meant) };
+            let is_misspelt =
+                |near: &&str| is_of_program || near.len().abs_diff(key.len()) <= MAX_LENGTH_DIFFERENCE;
+            if let Some(near) = near.filter(is_misspelt) {
+                let message = format!("unknown key '{}'; its content is not read", quoted(key));
+                let at = self.at.member(member, context).at_key();
+                let diagnostic = context.new_diagnostic(Code::UnknownKey, &at, message);
+                let fix = FixIntent::RenameKey(near.to_owned(), Applicability::Suggested);
+                let fix = (meant.contains(&near) && self.root.get(near).is_none()).then_some(fix);
+                context.report(diagnostic.warning().help(format!("did you mean `{near}`?")).fix(fix));
+            }
+        }
+    }
+
+    fn nearest<'k>(&self, key: &str, meant: &[&'k str]) -> Option<&'k str> {
+        self.context.suggest(key, meant.iter().copied()).map(|it| it.0)
     }
 }
 

@@ -1,22 +1,22 @@
 //! The texts that start a program: its command, its arguments and its working directory.
 //!
-//! Some programs replace `~` or `$NAME` in them (DIA-06). Here both become references of the model. What a program does
-//! not replace, although it looks like a reference, gets a warning.
+//! Some programs replace `~` in them (DIA-06), which becomes a reference of the model. What a program does not replace,
+//! although it looks like a reference, gets a warning.
 
-use mcp_host_model::{Secret, Severity, TemplatePart};
+use mcp_host_model::Severity;
 
 use crate::de::Location;
 use crate::diagnostic::{Code, quoted};
 use crate::dialect::editor::conventions::{HomePrefix, Program, ShellVariables, VariableSyntax};
 use crate::dialect::editor::fields::ValueReader;
-use crate::syntax::template::{ReferenceRule, USER_HOME, split_references};
+use crate::syntax::template::{ReferenceRule, USER_HOME};
 
 /// The shortest name that is taken for a variable: a shorter one may be part of a password.
 const SHORTEST_NAME: usize = 3;
 
 impl ValueReader<'_> {
-    /// Rewrites a text that starts a program: `~` and `$NAME`, if the program of the file replaces them. Warns about a
-    /// `~` that stays.
+    /// Rewrites `~` at the start of a text that starts a program, if the program of the file replaces it. Warns about a
+    /// `~` or `$NAME` that stays.
     pub(super) fn rewrite_start_text(&self, text: String, at: &Location, severity: Severity) -> String {
         let text = match text.strip_prefix('~').filter(|it| it.is_empty() || it.starts_with('/')) {
             Some(rest) if self.program.home_prefix == HomePrefix::Replaced => {
@@ -28,17 +28,11 @@ impl ValueReader<'_> {
             }
             None => text,
         };
-        match self.program.shell_variables {
-            ShellVariables::ReplacedEverywhere if text.contains('$') => rewrite_shell_variables(&text),
-            ShellVariables::ReplacedEverywhere | ShellVariables::Replaced => text,
-            ShellVariables::Literal => {
-                // A text with blanks is probably a script, in which `$NAME` belongs to a shell.
-                if !text.contains(char::is_whitespace) {
-                    self.warn_about_shell_variable(&text, at);
-                }
-                text
-            }
+        // A text with blanks is probably a script, in which `$NAME` belongs to a shell.
+        if self.program.shell_variables == ShellVariables::Literal && !text.contains(char::is_whitespace) {
+            self.report_shell_variable(&text, at);
         }
+        text
     }
 
     fn warn_about_home_prefix(&self, at: &Location, severity: Severity) {
@@ -56,15 +50,36 @@ impl ValueReader<'_> {
         self.context.report(diagnostic.severity(severity).help(help));
     }
 
-    /// Warns about `$NAME` in a file of a program that does not replace it.
-    pub(super) fn warn_about_shell_variable(&self, text: &str, at: &Location) {
-        if self.rule != ReferenceRule::Editor || !has_shell_variable(text) {
-            return;
-        }
-        let programs = Program::names_with_shell_variables().join(", ");
-        let message = format!("`$NAME` is not replaced: only files of {programs} have it");
-        let help = format!("write `{}` if a variable is meant", self.variable_reference("NAME"));
-        self.context.warning(Code::UnknownReference, at, message, help);
+    /// Warns about `$NAME` in a file of a program that does not replace it. Inside of a word it may be part of a
+    /// password: then it is told what the program does with it.
+    pub(super) fn report_shell_variable(&self, text: &str, at: &Location) {
+        let reference = self.variable_reference("NAME");
+        let (severity, message, help) = match (self.program.shell_variables, find_shell_variable(text)) {
+            (_, None) => return,
+            (ShellVariables::Literal, _) if self.rule != ReferenceRule::Editor => return,
+            (ShellVariables::Literal, Some(ShellVariablePlace::OwnWord)) => {
+                let programs = Program::names_with_shell_variables().join(", ");
+                let message = format!("`$NAME` is not replaced: only files of {programs} have it");
+                (Severity::Warning, message, format!("write `{reference}` if a variable is meant"))
+            }
+            (ShellVariables::Literal, Some(ShellVariablePlace::InsideWord)) => {
+                let message = "the `$` stays as it is, with the word after it".to_owned();
+                (Severity::Info, message, format!("write `{reference}` if a variable is meant"))
+            }
+            (_, Some(ShellVariablePlace::OwnWord)) => return,
+            (ShellVariables::Replaced, Some(ShellVariablePlace::InsideWord)) => {
+                let message = format!("{} replaces `$NAME` inside of a word too", self.program.name);
+                (Severity::Info, message, "if no variable is meant, put the value into a variable".to_owned())
+            }
+            (ShellVariables::ReplacedEverywhere, Some(ShellVariablePlace::InsideWord)) => {
+                let name = self.program.name;
+                let message =
+                    format!("{name} replaces `$NAME` inside of a word too, if such a variable is set");
+                (Severity::Info, message, "if no variable is meant, put the value into a variable".to_owned())
+            }
+        };
+        let diagnostic = self.context.new_diagnostic(Code::UnknownReference, at, message);
+        self.context.report(diagnostic.severity(severity).help(help));
     }
 
     /// Warns about a reference of another program: `{{NAME}}`, `%NAME%`, or opencode's `{env:NAME}`.
@@ -86,29 +101,6 @@ impl ValueReader<'_> {
     }
 }
 
-/// Rewrites `$NAME` as `${NAME:-$NAME}`: a variable that is not set stays as it is.
-fn rewrite_shell_variables(text: &str) -> String {
-    let rewrite = |part: TemplatePart| match part {
-        TemplatePart::Variable(name) => format!("${{{name}:-${name}}}"),
-        TemplatePart::Text(text) => Secret::expose(&text).to_owned(),
-        TemplatePart::VariableOr { .. } | TemplatePart::Input(_) | TemplatePart::File(_) => String::new(),
-    };
-    let mut res = String::new();
-    let mut rest = text;
-    while let Some(start) = rest.find('$') {
-        res.push_str(&rest[..start]);
-        let end = rest[start + 1..].find('$').map_or(rest.len(), |it| start + 1 + it);
-        let piece = &rest[start..end];
-        if piece.starts_with("${") {
-            res.push_str(piece);
-        } else {
-            res.extend(split_references(piece, ReferenceRule::EditorAndShell).into_iter().map(rewrite));
-        }
-        rest = &rest[end..];
-    }
-    res + rest
-}
-
 /// The length of the name of a variable at the start of a text: capitals, digits and `_`.
 fn name_length(text: &str) -> usize {
     let is_name_byte = |it: &u8| it.is_ascii_uppercase() || it.is_ascii_digit() || *it == b'_';
@@ -116,15 +108,25 @@ fn name_length(text: &str) -> usize {
     if text.starts_with(|it: char| it.is_ascii_uppercase()) { length } else { 0 }
 }
 
-/// Whether a text has `$NAME` as a word of its own. Next to a letter or a digit, the `$` may be part of a password.
-fn has_shell_variable(text: &str) -> bool {
-    text.match_indices('$').any(|(at, _)| {
+/// Where a text has `$NAME`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ShellVariablePlace {
+    OwnWord,
+    /// Next to a letter, a digit or another `$`.
+    InsideWord,
+}
+
+/// Finds `$NAME` in a text. As a word of its own, it is more probably a variable.
+fn find_shell_variable(text: &str) -> Option<ShellVariablePlace> {
+    let is_of_word = |it: char| it.is_alphanumeric() || it == '$';
+    let places = text.match_indices('$').filter_map(|(at, _)| {
         let rest = &text[at + 1..];
         let length = name_length(rest);
-        length >= SHORTEST_NAME
-            && !text[..at].ends_with(|it: char| it.is_alphanumeric() || it == '$')
-            && !rest[length..].starts_with(|it: char| it.is_alphanumeric() || it == '$')
-    })
+        let is_own = !text[..at].ends_with(is_of_word) && !rest[length..].starts_with(is_of_word);
+        let place = if is_own { ShellVariablePlace::OwnWord } else { ShellVariablePlace::InsideWord };
+        (length >= SHORTEST_NAME).then_some(place)
+    });
+    places.min_by_key(|it| *it != ShellVariablePlace::OwnWord)
 }
 
 /// The first reference of another program in a text.
@@ -150,21 +152,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rpt_091_shell_variables_become_references_that_may_stay() {
-        let check = |text: &str, want: &str| assert_eq!(rewrite_shell_variables(text), want);
-        check("$HOME/x", "${HOME:-$HOME}/x");
-        check("a$A_1$B c", "a${A_1:-$A_1}${B:-$B} c");
-        check("${HOME}/$1 $ ${A:-b}$C", "${HOME}/$1 $ ${A:-b}${C:-$C}");
-        check("plain", "plain");
-    }
-
-    #[test]
     fn rpt_093_look_alikes_are_found() {
-        for text in ["$TOKEN", "Bearer $TOKEN", "mysql://$T_A@host", "$HOME/x"] {
-            assert!(has_shell_variable(text), "{text}");
+        let check = |text: &str, want| assert_eq!(find_shell_variable(text), want, "{text}");
+        for text in ["$TOKEN", "Bearer $TOKEN", "mysql://$T_A@host", "$HOME/x", "pre$T_A $T_A"] {
+            check(text, Some(ShellVariablePlace::OwnWord));
         }
-        for text in ["pa$WORD", "$WORDx", "$AB", "$1", "$name", "${NAME}", "$$NAME", "a$"] {
-            assert!(!has_shell_variable(text), "{text}");
+        for text in ["pa$WORD", "pre$T_A", "$WORDx", "$$NAME"] {
+            check(text, Some(ShellVariablePlace::InsideWord));
+        }
+        for text in ["$AB", "$1", "$name", "${NAME}", "a$", "pa$word"] {
+            check(text, None);
         }
         let check = |text: &str, want| {
             assert_eq!(find_foreign_reference(text, ReferenceRule::Editor), want, "{text}")

@@ -20,6 +20,7 @@ pub(crate) fn value_text(value: &ConfigValue, rule: ReferenceRule) -> Result<Str
         let whole = matches!(
             split_references(&text, rule)[..],
             [TemplatePart::Variable(_)
+                | TemplatePart::OptionalVariable(_)
                 | TemplatePart::VariableOr { .. }
                 | TemplatePart::Input(_)
                 | TemplatePart::File(_)]
@@ -36,6 +37,7 @@ pub(crate) fn value_text(value: &ConfigValue, rule: ReferenceRule) -> Result<Str
         | ReferenceRule::ExpandWithFolder
         | ReferenceRule::Editor
         | ReferenceRule::EditorAndShell
+        | ReferenceRule::EditorAndOptionalShell
         | ReferenceRule::Opencode => reference(format!("${{{name}}}")),
     };
     match value {
@@ -44,7 +46,7 @@ pub(crate) fn value_text(value: &ConfigValue, rule: ReferenceRule) -> Result<Str
         ConfigValue::Template(parts) => {
             let part = |it: &TemplatePart| match it {
                 TemplatePart::Text(text) => literal(text.expose()),
-                TemplatePart::Variable(name) => variable(name),
+                TemplatePart::Variable(name) | TemplatePart::OptionalVariable(name) => variable(name),
                 TemplatePart::VariableOr { name, default } => {
                     reference(format!("${{{name}:-{}}}", default.expose()))
                 }
@@ -70,6 +72,7 @@ fn unsupported_reason(rule: ReferenceRule) -> Reason {
         | ReferenceRule::ExpandWithFolder
         | ReferenceRule::Editor
         | ReferenceRule::EditorAndShell
+        | ReferenceRule::EditorAndOptionalShell
         | ReferenceRule::Opencode => "this reference cannot be written there",
     }
 }
@@ -93,14 +96,15 @@ pub(crate) fn dominds_value(value: &ConfigValue) -> Result<OutputValue, Reason> 
         ConfigValue::Literal(text) => Ok(OutputValue::text(text.expose())),
         ConfigValue::HostEnv { name, prefix } => Ok(variable(name, prefix.expose())),
         ConfigValue::Template(parts) => match &parts[..] {
-            [TemplatePart::Variable(name)] if name != WORKSPACE_FOLDER && !is_editor_variable(name) => {
-                Ok(variable(name, ""))
-            }
-            [TemplatePart::Text(prefix), TemplatePart::Variable(name)]
+            [TemplatePart::Variable(name) | TemplatePart::OptionalVariable(name)]
                 if name != WORKSPACE_FOLDER && !is_editor_variable(name) =>
             {
-                Ok(variable(name, prefix.expose()))
+                Ok(variable(name, ""))
             }
+            [
+                TemplatePart::Text(prefix),
+                TemplatePart::Variable(name) | TemplatePart::OptionalVariable(name),
+            ] if name != WORKSPACE_FOLDER && !is_editor_variable(name) => Ok(variable(name, prefix.expose())),
             _ => Err(ONLY_ONE_VARIABLE),
         },
     }

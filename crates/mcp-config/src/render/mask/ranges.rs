@@ -15,7 +15,10 @@ pub(super) fn reference_ranges(text: &str) -> Vec<Range<usize>> {
         match part {
             TemplatePart::Text(text) => at += text.expose().len(),
             // Only in editor files, where references are masked like other text.
-            TemplatePart::VariableOr { .. } | TemplatePart::Input(_) | TemplatePart::File(_) => {}
+            TemplatePart::OptionalVariable(_)
+            | TemplatePart::VariableOr { .. }
+            | TemplatePart::Input(_)
+            | TemplatePart::File(_) => {}
             TemplatePart::Variable(name) => {
                 let length = name.len() + "${}".len();
                 res.push(at..at + length);
