@@ -131,7 +131,7 @@ pub use calls::pin::PinnedGeneration;
 pub use calls::provider_failure::ProviderFailureReport;
 pub use calls::raw_result::{RawResult, RequestFailure};
 pub use calls::request_options::RequestOptions;
-pub use calls::spill::SpillPolicy;
+pub use calls::spill::{SpillLifetime, SpillPolicy};
 pub use calls::tool_call::{CalledTool, TaskHandling, ToolCall};
 pub use calls::tool_ref::ToolRef;
 pub use config::approval::{Approval, ServerDefinitions};
@@ -171,6 +171,7 @@ pub use supervisor::connector::Dialer;
 pub use supervisor::connector::connect_help;
 pub use supervisor::dialog::{LeaseSnapshot, Reminder, ReminderText};
 pub use supervisor::lease_policy::{LeasePolicy, RequestingServers};
+pub use supervisor::list_reads::OPTIONAL_LIST_LIMIT;
 pub use supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};
 pub use supervisor::recording::recording_dialer;
 #[cfg(feature = "otel")]

@@ -165,8 +165,8 @@ pub(crate) struct LoginTarget {
 #[derive(Debug, Args)]
 #[command(override_usage = "mcp-host call [OPTIONS] [FILE] <TOOL> [ARGS]...")]
 pub(crate) struct CallArgs {
-    /// Configuration file or folder [default: the nearest configuration]
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) config: ConfigWord,
     /// Tool to call: the name that `tools` shows, or the server's own name if only one server has it
     #[arg(default_value = "", hide_default_value = true)]
     pub(crate) tool: String,
@@ -189,6 +189,9 @@ pub(crate) struct CallArgs {
     /// --save or a pipe: everything]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_result: Option<usize>,
+    /// Write the parts of a result that are not printed to a new folder in this one; the result names the files
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) spill: Option<PathBuf>,
     /// Print the task that the server makes of the call, instead of waiting for its result; for servers with a URL
     #[arg(long, conflicts_with = "save")]
     pub(crate) detach: bool,
@@ -197,7 +200,7 @@ pub(crate) struct CallArgs {
 impl CallArgs {
     /// Takes FILE as the tool if it is no configuration. The error is a message for the user.
     pub(crate) fn resolve_file(mut self, is_config: IsConfig) -> Result<CallArgs, String> {
-        shift_words(&mut self.file, &mut self.tool, &mut self.arguments, is_config);
+        self.config.shift_words(&mut self.tool, &mut self.arguments, is_config);
         if self.tool.is_empty() {
             Err("which tool? `mcp-host tools` lists them".to_owned())
         } else {
@@ -206,12 +209,33 @@ impl CallArgs {
     }
 }
 
+/// A configuration that may be left out before the name of a tool or a prompt.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigWord {
+    /// Configuration file or folder [default: the nearest configuration]
+    pub(crate) file: PathBuf,
+}
+
+impl ConfigWord {
+    /// Moves each word to the next place if the first one is no configuration. The nearest one is used then.
+    fn shift_words(&mut self, name: &mut String, arguments: &mut Vec<String>, is_config: IsConfig) {
+        if self.file.to_str().is_none_or(is_config) {
+            return;
+        }
+        let first = std::mem::take(&mut self.file).to_string_lossy().into_owned();
+        let second = std::mem::replace(name, first);
+        if !second.is_empty() {
+            arguments.insert(0, second);
+        }
+    }
+}
+
 /// Arguments of `prompt`.
 #[derive(Debug, Args)]
 #[command(override_usage = "mcp-host prompt [OPTIONS] [FILE] <PROMPT> [ARGS]...")]
 pub(crate) struct PromptArgs {
-    /// Configuration file or folder [default: the nearest configuration]
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) config: ConfigWord,
     /// Prompt to get: the name that `prompts` shows, or the server's own name if only one server has it
     #[arg(default_value = "", hide_default_value = true)]
     pub(crate) prompt: String,
@@ -226,7 +250,7 @@ pub(crate) struct PromptArgs {
 impl PromptArgs {
     /// Takes FILE as the prompt if it is no configuration. The error is a message for the user.
     pub(crate) fn resolve_file(mut self, is_config: IsConfig) -> Result<PromptArgs, String> {
-        shift_words(&mut self.file, &mut self.prompt, &mut self.arguments, is_config);
+        self.config.shift_words(&mut self.prompt, &mut self.arguments, is_config);
         if self.prompt.is_empty() {
             Err("which prompt? `mcp-host prompts` lists them".to_owned())
         } else {
@@ -237,18 +261,6 @@ impl PromptArgs {
 
 /// Returns whether a word names a configuration.
 type IsConfig = fn(&str) -> bool;
-
-/// Moves each word to the next place if the first one is no configuration. The nearest one is used then.
-fn shift_words(file: &mut PathBuf, name: &mut String, arguments: &mut Vec<String>, is_config: IsConfig) {
-    if file.to_str().is_none_or(is_config) {
-        return;
-    }
-    let first = std::mem::take(file).to_string_lossy().into_owned();
-    let second = std::mem::replace(name, first);
-    if !second.is_empty() {
-        arguments.insert(0, second);
-    }
-}
 
 /// Parses a number of bytes, such as `4096`, `64K` or `2M`.
 fn parse_size(text: &str) -> Result<usize, String> {
@@ -323,10 +335,11 @@ mod tests {
     #[test]
     fn words_are_shifted_if_the_first_names_no_configuration() {
         let check = |words: [&str; 3], want: [&str; 3]| {
-            let (mut file, mut name, mut arguments) = (words[0].into(), words[1].to_owned(), Vec::new());
+            let mut config = ConfigWord { file: words[0].into() };
+            let (mut name, mut arguments) = (words[1].to_owned(), Vec::new());
             arguments.extend((!words[2].is_empty()).then(|| words[2].to_owned()));
-            shift_words(&mut file, &mut name, &mut arguments, |word| word.contains('.'));
-            assert_eq!([&*file.to_string_lossy(), &*name, &*arguments.join(" ")], want);
+            config.shift_words(&mut name, &mut arguments, |word| word.contains('.'));
+            assert_eq!([&*config.file.to_string_lossy(), &*name, &*arguments.join(" ")], want);
         };
         check([".", "echo", "text=a"], [".", "echo", "text=a"]);
         check(["echo", "text=a", "n=1"], ["", "echo", "text=a n=1"]);

@@ -117,6 +117,10 @@ pub(crate) struct ServeArgs {
     /// Limit the calls to each server, such as 10/s or 300/min; all clients share the limit
     #[arg(long, value_name = "RATE")]
     pub(crate) rate_per_server: Option<Rate>,
+    /// Write the parts of results above their server's limit to a new folder in this one; the result names the files,
+    /// which exist until `serve` ends
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) spill: Option<PathBuf>,
     /// Append one JSON line per call to this file, or to standard output for `-` with --http: the client, the tool, the
     /// outcome and sizes, never arguments or results. After SIGHUP the file is opened again, for log rotation, and the
     /// configuration is read again

@@ -135,7 +135,8 @@ pub(crate) async fn stop(host: &Host, mut exit: Exit, signals: &mut Signals) -> 
     }
 }
 
-/// Opens one session with a server, without a host. It uses the stored login of the server.
+/// Opens one session with a server, without a host. It uses the stored login of the server, and declares what `serve`
+/// declares, so that it sees the same definitions.
 pub(crate) async fn open_session(
     server: &ResolvedServer,
     endpoint: &Endpoint,
@@ -151,6 +152,7 @@ pub(crate) async fn open_session(
     options.client = client_info();
     options.limits = limits;
     options.config = server.config.clone();
+    options.client_capabilities = gateway_capabilities();
     Session::connect(dialer(endpoint, &dial)?, options).await
 }
 
@@ -187,9 +189,13 @@ const GATEWAY_CAPABILITIES: &str =
 pub(crate) fn gateway_options(supervision: Supervision) -> HostOptions {
     let mut options = options(supervision);
     options.leases.requesting_servers = RequestingServers::Lease;
-    options.server_requests.declared_capabilities =
-        client_capabilities(&format!("{GATEWAY_CAPABILITIES},{APPS_CAPABILITY}"));
+    options.server_requests.declared_capabilities = gateway_capabilities();
     options
+}
+
+/// The client capabilities that `serve` declares to servers.
+fn gateway_capabilities() -> Option<ClientCapabilities> {
+    client_capabilities(&format!("{GATEWAY_CAPABILITIES},{APPS_CAPABILITY}"))
 }
 
 /// The client capabilities whose JSON object has these members.

@@ -139,6 +139,13 @@ fn large_result_is_whole_unless_a_limit_is_given() {
     );
     assert_eq!(run(&["--max-result", "1K", "--format", "json"]).json()["metadata"]["full_bytes"], 300_000);
     assert_eq!(run(&["--max-result", "0"]).code, Some(2));
+    // RPT-072
+    let spills = tempfile::tempdir().unwrap();
+    let spilled = run(&["--max-result", "1K", "--spill", spills.path().to_str().unwrap()]);
+    let folder = std::fs::read_dir(spills.path()).unwrap().next().unwrap().unwrap().path();
+    let file = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    assert!(spilled.out.contains(file.to_str().unwrap()), "{}", spilled.out);
+    assert!(std::fs::metadata(&file).unwrap().len() >= 300_000);
 }
 
 /// RPT-213

@@ -21,7 +21,7 @@ use crate::telemetry::metrics::HostMetrics;
 use crate::telemetry::spans;
 
 /// How long prompts and resources may take before the tools are used without them.
-const MAX_LIST_WAIT: Duration = Duration::from_secs(2);
+pub const OPTIONAL_LIST_LIMIT: Duration = Duration::from_secs(2);
 
 /// How long they may take after the tools were listed.
 const MAX_WAIT_AFTER_TOOLS: Duration = Duration::from_millis(500);
@@ -71,7 +71,9 @@ impl ListReads<'_> {
 async fn wait_after_tools(mut listed: watch::Receiver<Option<Instant>>, begun: Instant) {
     let listed_at = listed.wait_for(Option::is_some).await.ok().and_then(|at| *at);
     match listed_at {
-        Some(at) => tokio::time::sleep_until((begun + MAX_LIST_WAIT).max(at + MAX_WAIT_AFTER_TOOLS)).await,
+        Some(at) => {
+            tokio::time::sleep_until((begun + OPTIONAL_LIST_LIMIT).max(at + MAX_WAIT_AFTER_TOOLS)).await
+        }
         None => std::future::pending().await,
     }
 }

@@ -11,7 +11,7 @@ pub(crate) mod instance;
 pub(crate) mod instance_watch;
 pub(crate) mod lease_policy;
 pub(crate) mod list_pacing;
-mod list_reads;
+pub(crate) mod list_reads;
 pub(crate) mod lists;
 pub(crate) mod machine;
 pub(crate) mod publishers;

@@ -22,8 +22,8 @@ pub(crate) async fn run(
     args: &PromptArgs,
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
-    let PromptArgs { file, prompt, arguments, server } = args;
-    let (desired, approval) = open_servers(context, Some(file), server.as_deref(), signals).await?;
+    let PromptArgs { config, prompt, arguments, server } = args;
+    let (desired, approval) = open_servers(context, Some(&config.file), server.as_deref(), signals).await?;
     let exit = report_with_servers(context, desired, approval, signals, async |host| {
         let mut options = RequestOptions::default();
         options.server = server.as_deref().and_then(|name| ServerId::parse(name).ok());

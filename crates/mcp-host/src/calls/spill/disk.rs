@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use mcp_host_transport::ProcessIdentity;
 use tempfile::{Builder, TempDir};
 
+use super::SpillLifetime;
 use crate::fs::folder_ownership::{ancestor_ownership, ownership, unsafe_reason};
 
 /// The prefix of the folder names.
@@ -20,7 +21,7 @@ const FOLDER_PREFIX: &str = "mcp-host-";
 /// Storage for overflow files.
 pub(super) trait Disk: Debug + Send + Sync {
     /// Creates a private folder in `directory`, which is created if missing.
-    fn create_folder(&self, directory: &Path) -> io::Result<TempDir>;
+    fn create_folder(&self, directory: &Path, lifetime: SpillLifetime) -> io::Result<TempDir>;
     /// Writes a new file in such a folder.
     fn write(&self, folder: &Path, bytes: &[u8], extension: &str) -> io::Result<PathBuf>;
     /// Removes a file.
@@ -34,8 +35,8 @@ pub(super) trait Disk: Debug + Send + Sync {
 pub(super) struct LocalDisk;
 
 impl Disk for LocalDisk {
-    fn create_folder(&self, directory: &Path) -> io::Result<TempDir> {
-        create_private_folder(directory)
+    fn create_folder(&self, directory: &Path, lifetime: SpillLifetime) -> io::Result<TempDir> {
+        create_private_folder(directory, lifetime)
     }
 
     fn write(&self, folder: &Path, bytes: &[u8], extension: &str) -> io::Result<PathBuf> {
@@ -57,13 +58,16 @@ impl Disk for LocalDisk {
     }
 }
 
-/// Creates a new private folder in `directory`, which is created if missing. Other users cannot open them.
-fn create_private_folder(directory: &Path) -> io::Result<TempDir> {
+/// Creates a new private folder in `directory`, which is created if missing. Other users cannot open them. The name of
+/// one that is kept names no host, so no later host removes it.
+fn create_private_folder(directory: &Path, lifetime: SpillLifetime) -> io::Result<TempDir> {
     let mut directory_builder = DirBuilder::new();
     directory_builder.recursive(true);
     let mut builder = Builder::new();
-    let owner = ProcessIdentity::current().map(|it| format!("{FOLDER_PREFIX}{it}-"));
+    let owner = ProcessIdentity::current().filter(|_| lifetime == SpillLifetime::Host);
+    let owner = owner.map(|it| format!("{FOLDER_PREFIX}{it}-"));
     builder.prefix(owner.as_deref().unwrap_or(FOLDER_PREFIX)).rand_bytes(22);
+    builder.disable_cleanup(lifetime == SpillLifetime::Kept);
     #[cfg(unix)]
     {
         use std::os::unix::fs::{DirBuilderExt, PermissionsExt};

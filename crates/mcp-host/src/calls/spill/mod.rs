@@ -38,12 +38,24 @@ pub struct SpillPolicy {
     pub directory: PathBuf,
     /// The maximum size of all files of the host in bytes. The oldest files are removed first. A larger part is cut.
     pub max_bytes: u64,
+    /// How long the files exist; as long as the host unless set.
+    pub lifetime: SpillLifetime,
+}
+
+/// How long overflow files exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpillLifetime {
+    /// As long as the host.
+    Host,
+    /// Until the user removes them.
+    Kept,
 }
 
 impl SpillPolicy {
     /// Creates a policy for files in `directory`, with a limit of 256 MiB.
     pub fn in_directory(directory: impl Into<PathBuf>) -> SpillPolicy {
-        SpillPolicy { directory: directory.into(), max_bytes: 256 << 20 }
+        SpillPolicy { directory: directory.into(), max_bytes: 256 << 20, lifetime: SpillLifetime::Host }
     }
 }
 
@@ -273,16 +285,16 @@ impl SpillFiles {
 
     /// Returns the folder of this host, which is created if missing.
     fn folder(&self) -> Result<Arc<TempDir>, SpillError> {
-        let directory = {
+        let SpillPolicy { directory, lifetime, max_bytes: _ } = {
             let state = self.state.lock();
             match (&state.policy, &state.folder) {
                 (None, _) => return Err(SpillError::Disabled),
                 (Some(_), Some(folder)) => return Ok(Arc::clone(folder)),
-                (Some(policy), None) => policy.directory.clone(),
+                (Some(policy), None) => policy.clone(),
             }
         };
         // Another thread may do the same. The second folder is dropped after the lock is released.
-        let created = Arc::new(self.disk.create_folder(&directory).map_err(io_error(&directory))?);
+        let created = Arc::new(self.disk.create_folder(&directory, lifetime).map_err(io_error(&directory))?);
         let mut state = self.state.lock();
         match (&state.policy, &state.folder) {
             (None, _) => Err(SpillError::Disabled),
@@ -297,9 +309,9 @@ impl SpillFiles {
     /// Stops writing. Returns the folder to remove.
     fn close(&self) -> Option<Arc<TempDir>> {
         let mut state = self.state.lock();
-        state.policy = None;
+        let lifetime = state.policy.take()?.lifetime;
         state.forget_files();
-        state.folder.take()
+        state.folder.take().filter(|_| lifetime == SpillLifetime::Host)
     }
 
     /// Removes a folder, unless a write still uses it.

@@ -7,7 +7,7 @@ use mcp_host_model::{Content, RawJson};
 use super::*;
 
 fn store(directory: &Path, max_bytes: u64) -> SpillStore {
-    SpillStore::new(Some(SpillPolicy { directory: directory.to_owned(), max_bytes }))
+    SpillStore::new(Some(SpillPolicy { max_bytes, ..SpillPolicy::in_directory(directory) }))
 }
 
 fn text(text: &str) -> SpillPart {
@@ -166,8 +166,8 @@ fn hd_133_files_of_one_result_do_not_evict_each_other() {
 struct HangingDisk(Mutex<mpsc::Receiver<()>>);
 
 impl Disk for HangingDisk {
-    fn create_folder(&self, directory: &Path) -> io::Result<TempDir> {
-        LocalDisk.create_folder(directory)
+    fn create_folder(&self, directory: &Path, lifetime: SpillLifetime) -> io::Result<TempDir> {
+        LocalDisk.create_folder(directory, lifetime)
     }
 
     fn write(&self, folder: &Path, bytes: &[u8], extension: &str) -> io::Result<PathBuf> {
@@ -189,7 +189,7 @@ impl Disk for HangingDisk {
 /// Creates a store on a hanging disk, and the sender that releases it.
 fn hanging_store(directory: &Path, timeout: Duration) -> (SpillStore, mpsc::Sender<()>) {
     let (release, stalled) = mpsc::channel();
-    let policy = SpillPolicy { directory: directory.to_owned(), max_bytes: 100 };
+    let policy = SpillPolicy { max_bytes: 100, ..SpillPolicy::in_directory(directory) };
     (SpillStore::with_disk(Box::new(HangingDisk(Mutex::new(stalled))), timeout, Some(policy)), release)
 }
 

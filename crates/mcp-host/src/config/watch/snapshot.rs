@@ -45,15 +45,28 @@ pub(crate) struct FileSnapshot {
     pub(crate) outcome: Result<LoadedConfig, LoadError>,
 }
 
-/// Reads a configuration and the files that it refers to.
-pub(crate) fn read_config(request: &LoadRequest) -> FileSnapshot {
-    let sources = RefCell::new(SourceContents::new());
+/// Reads a configuration and the files that it refers to. `None` if they are as they were `seen`. Each file is read
+/// once.
+pub(crate) fn read_if_changed(request: &LoadRequest, seen: Option<&SourceContents>) -> Option<FileSnapshot> {
+    let mut compared = BTreeMap::new();
+    let is_same = |(path, content): (&PathBuf, &FileContent)| {
+        let found = read(path);
+        let is_same = found.0 == *content;
+        compared.insert(path.clone(), found);
+        is_same
+    };
+    if seen.is_some_and(|seen| seen.iter().all(is_same)) {
+        return None;
+    }
+    let (compared, sources) = (RefCell::new(compared), RefCell::new(SourceContents::new()));
     let outcome = load_with(request, &|path| {
-        let (content, text) = read(path);
-        sources.borrow_mut().insert(absolute(path), content);
+        let absolute = absolute(path);
+        let found = compared.borrow_mut().remove(&absolute);
+        let (content, text) = found.unwrap_or_else(|| read(path));
+        sources.borrow_mut().insert(absolute, content);
         text
     });
-    FileSnapshot { sources: sources.into_inner(), outcome }
+    Some(FileSnapshot { sources: sources.into_inner(), outcome })
 }
 
 /// Returns whether these files are unchanged.
@@ -96,7 +109,8 @@ tools:
         for (name, text) in files {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let look = read_config(&LoadRequest::new(folder.path().join("agent.yaml")));
+        let request = LoadRequest::new(folder.path().join("agent.yaml"));
+        let look = read_if_changed(&request, None).unwrap();
         let words = look.sources.iter().map(|(path, content)| {
             let content = match content {
                 FileContent::Absent => "absent",
@@ -107,7 +121,7 @@ tools:
             format!("{}:{content}", path.strip_prefix(folder.path()).unwrap().display())
         });
         assert_eq!(words.collect::<Vec<_>>().join(" "), want);
-        assert!(is_unchanged(&look.sources));
+        assert!(is_unchanged(&look.sources) && read_if_changed(&request, Some(&look.sources)).is_none());
     }
 
     #[test]
@@ -125,13 +139,16 @@ tools:
         let folder = tempfile::tempdir().unwrap();
         let (path, written) = (folder.path().join("agent.yaml"), folder.path().join("new"));
         std::fs::write(&path, HOLODECK).unwrap();
-        let seen = read_config(&LoadRequest::new(&path)).sources;
+        let request = LoadRequest::new(&path);
+        let seen = read_if_changed(&request, None).unwrap().sources;
         std::fs::write(&written, HOLODECK).unwrap();
         std::fs::rename(&written, &path).unwrap();
         assert!(is_unchanged(&seen));
         // The same length, within the resolution of the clock.
         std::fs::write(&path, HOLODECK.replace("name: t", "name: u")).unwrap();
         assert!(!is_unchanged(&seen));
+        let changed = read_if_changed(&request, Some(&seen)).unwrap();
+        assert!(changed.outcome.is_ok_and(|it| it.text.contains("name: u")));
     }
 
     #[cfg(unix)]
@@ -140,7 +157,7 @@ tools:
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("agent.yaml");
         let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        let look = read_config(&LoadRequest::new(&path));
+        let look = read_if_changed(&LoadRequest::new(&path), None).unwrap();
         assert!(
             matches!(&look.sources[&path], FileContent::Unreadable(why) if why.contains("not a regular file"))
         );

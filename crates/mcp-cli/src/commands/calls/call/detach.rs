@@ -50,7 +50,7 @@ pub(super) async fn detach(
             let task = read_created_task(result.result.as_bytes()).map_err(parse_failure)?;
             let after = context.console.suggestion(&format!(
                 "`mcp-host tasks {} {} --server {server} --wait` waits for the result",
-                quote_path(&args.file),
+                quote_path(&args.config.file),
                 sanitize::line(&task.id),
             ));
             Ok(Report { out: render_task(context, server, &task), after, ..Report::default() })

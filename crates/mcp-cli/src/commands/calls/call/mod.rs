@@ -11,7 +11,10 @@ use std::time::Duration;
 use mcp_host_config::Colour;
 use mcp_host_model::{CallFailure, CallMetadata, CallResult, ErrorKind, Limits, Severity};
 use mcp_host_registry::ToolLookup;
-use mcp_host_runtime::{Approval, DesiredServers, Host, HostSnapshot, ServerState, Supervision, ToolCall};
+use mcp_host_runtime::{
+    Approval, DesiredServers, Host, HostSnapshot, ServerState, SpillLifetime, SpillPolicy, Supervision,
+    ToolCall,
+};
 use mcp_host_transport::OnProgress;
 
 use crate::args::{CallArgs, Format};
@@ -52,6 +55,11 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
     options.catalog.approval = approval;
     let requested = args.max_result.or(args.save.is_some().then_some(usize::MAX));
     options.result_bytes = context.result_bytes(requested);
+    options.spill = args.spill.as_deref().map(|folder| {
+        let mut spill = SpillPolicy::in_directory(folder);
+        spill.lifetime = SpillLifetime::Kept;
+        spill
+    });
     let exit = with_host(Host::start(options), first, signals, async |host| {
         let started = others.wait_for_tool(host, &context.progress(), &args.tool).await;
         if args.detach {
@@ -67,7 +75,7 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
         let mut report = save_content(call_report(context, args, &result, exit), &result, args).await;
         report.err.push_str(&unavailable_servers(&published, &result, context.console.err_colour));
         if let (Exit::Success, Format::Text) = (exit, context.format) {
-            let file = quote_path(&args.file);
+            let file = quote_path(&args.config.file);
             report.after = context.console.suggestion(&format!(
                 "`mcp-host convert {file} --to DIALECT` writes the configuration for another program"
             ));
@@ -87,7 +95,7 @@ async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Fai
         Some(server) => UsedServers::Named(server),
         None => UsedServers::OwnersOf(&args.tool),
     };
-    let (file, approval) = open_with_lock(context, Some(&args.file), used)
+    let (file, approval) = open_with_lock(context, Some(&args.config.file), used)
         .await
         .map_err(|refusal| refusal_report(context, args, &refusal))?;
     let path = file.path;
@@ -207,7 +215,8 @@ fn call_report(context: &Context, args: &CallArgs, result: &CallResult, exit: Ex
             let colour = context.console.err_colour;
             (
                 String::new(),
-                call_error(result, failure, colour) + &error_help(failure, &args.file, &args.tool, colour),
+                call_error(result, failure, colour)
+                    + &error_help(failure, &args.config.file, &args.tool, colour),
             )
         }
     };
@@ -222,7 +231,7 @@ fn warning_lines(result: &CallResult, colour: Colour) -> String {
     let mut text: String = warnings.iter().map(warning).collect();
     if let Some(bytes) = full_bytes {
         text.push_str(&format!("{label}: the result has {bytes} bytes, of which a part is printed\n"));
-        text.push_str(&style::help(colour, "`--max-result SIZE`, `--format json` or a pipe gives all of it"));
+        text.push_str(&style::help(colour, "`--max-result SIZE`, `--format json` or a pipe gives all of it; `--spill FOLDER` writes it to files"));
     }
     text
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::Tool;
 use mcp_host_registry::{ListKind, ServerLists};
+use mcp_host_runtime::OPTIONAL_LIST_LIMIT;
 use mcp_host_transport::{CallError, ListResult, Session};
 use tokio::time::{Instant, timeout_at};
 
@@ -27,8 +28,45 @@ const INVALID_ITEM_HELP: &str =
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StartBudget {
     pub(super) deadline: Instant,
-    /// The whole start-up limit, for messages.
+    /// The limit, for messages.
     pub(super) limit: Duration,
+    /// What the limit applies to.
+    pub(super) scope: LimitScope,
+}
+
+/// What a limit of time applies to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LimitScope {
+    /// The whole start.
+    Start,
+    /// A list without which a host uses the tools.
+    OptionalList,
+}
+
+impl StartBudget {
+    /// The time for prompts or resources: a host does not wait longer for them.
+    fn for_optional_list(self) -> StartBudget {
+        let deadline = Instant::now() + OPTIONAL_LIST_LIMIT;
+        if deadline >= self.deadline {
+            return self;
+        }
+        StartBudget { deadline, limit: OPTIONAL_LIST_LIMIT, scope: LimitScope::OptionalList }
+    }
+
+    /// The failure of a list that took longer.
+    fn exceeded(self, item: &str) -> (String, String) {
+        let limit = self.limit.as_secs_f64();
+        match self.scope {
+            LimitScope::Start => (
+                format!("the {item}s were not listed within the start-up limit of {limit} s"),
+                "raise the start-up limit if the server is only slow".to_owned(),
+            ),
+            LimitScope::OptionalList => (
+                format!("the {item}s were not listed within {limit} s"),
+                format!("the tools are used without them; a host adds the {item}s when they come"),
+            ),
+        }
+    }
 }
 
 /// One list of a server, and the result of its step. Without items if it could not be read.
@@ -74,7 +112,8 @@ pub(super) async fn fetch_lists(
     };
     if discovery.prompts {
         step_log.begin("prompts");
-        let FetchedList { result, items } = fetch_list("prompt", budget, session.list_prompts()).await;
+        let FetchedList { result, items } =
+            fetch_list("prompt", budget.for_optional_list(), session.list_prompts()).await;
         fetched.lists.prompts = items.into_iter().map(Arc::new).collect();
         fetched.complete_kinds.extend(is_read(&result).then_some(ListKind::Prompt));
         step_log.record("prompts", with_failure_as_warning(result))?;
@@ -82,6 +121,7 @@ pub(super) async fn fetch_lists(
         step_log.record("prompts", StepResult::passed("skipped: `load_prompts` is false"))?;
     }
     step_log.begin("resources");
+    let budget = budget.for_optional_list();
     let FetchedList { result, items } = fetch_list("resource", budget, session.list_resources()).await;
     // Templates have no step of their own, because few servers have any.
     let templates = fetch_list("template", budget, session.list_resource_templates()).await;
@@ -115,9 +155,8 @@ async fn fetch_list<T>(
             return failed(format!("cannot list the {item}s: {error}"), error.help());
         }
         Err(_) => {
-            let limit = budget.limit.as_secs_f64();
-            let message = format!("the {item}s were not listed within the start-up limit of {limit} s");
-            return failed(message, Some("raise the start-up limit if the server is only slow".to_owned()));
+            let (message, help) = budget.exceeded(item);
+            return failed(message, Some(help));
         }
     };
     let valid_count = count(items.len(), item);
@@ -166,7 +205,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn lists_share_one_time_limit() {
         let limit = Duration::from_secs(10);
-        let budget = StartBudget { deadline: Instant::now() + limit, limit };
+        let budget = StartBudget { deadline: Instant::now() + limit, limit, scope: LimitScope::Start };
         let slow = || async {
             sleep(Duration::from_secs(6)).await;
             Ok(ListResult::<Tool>::empty())
@@ -175,5 +214,17 @@ mod tests {
         let result = fetch_list("prompt", budget, slow()).await.result;
         assert_eq!(result.message, "the prompts were not listed within the start-up limit of 10 s");
         assert!(result.help.is_some_and(|it| it.contains("start-up limit")));
+    }
+
+    /// RPT-183
+    #[tokio::test(start_paused = true)]
+    async fn rpt_183_hanging_optional_list_has_a_short_limit() {
+        let limit = Duration::from_secs(60);
+        let begun = Instant::now();
+        let budget = StartBudget { deadline: begun + limit, limit, scope: LimitScope::Start };
+        let hanging = std::future::pending::<Result<ListResult<Tool>, CallError>>();
+        let result = fetch_list("resource", budget.for_optional_list(), hanging).await.result;
+        assert_eq!(result.message, "the resources were not listed within 2 s");
+        assert_eq!(begun.elapsed(), OPTIONAL_LIST_LIMIT);
     }
 }

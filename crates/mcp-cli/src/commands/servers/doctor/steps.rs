@@ -14,7 +14,7 @@ use mcp_host_transport::{
     missing_command_help,
 };
 
-use super::lists::{FetchedLists, StartBudget, fetch_lists};
+use super::lists::{FetchedLists, LimitScope, StartBudget, fetch_lists};
 use super::lock_check::LockState;
 use super::network::check_network;
 use super::report::StepResult;
@@ -66,7 +66,11 @@ async fn run_steps(
     }
     let session = connect(step_log, server, &endpoint).await?;
     // As in a host, handshake and lists share one time limit.
-    let budget = StartBudget { deadline: session.start_deadline(), limit: server.spec.limits.startup };
+    let budget = StartBudget {
+        deadline: session.start_deadline(),
+        limit: server.spec.limits.startup,
+        scope: LimitScope::Start,
+    };
     let fetched = fetch_lists(step_log, server, &session, budget).await;
     let counters = session.counters();
     let (noise_bytes, dropped) = (counters.noise_bytes, counters.dropped_messages);

@@ -19,7 +19,7 @@ use mcp_host_gateway::{
     ServeError, TaskKey, TlsFiles, Tokens, TrustedProxies, serve_stdio,
 };
 use mcp_host_model::ServerId;
-use mcp_host_runtime::{AdminTools, FollowHandle, Host, Supervision};
+use mcp_host_runtime::{AdminTools, FollowHandle, Host, SpillPolicy, Supervision};
 use mcp_host_transport::Eras;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::RecvError;
@@ -74,6 +74,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     options.catalog.tool_budget.max_tools = args.max_tools;
     options.catalog.tool_budget.max_tokens = args.max_tool_tokens;
     options.catalog.admin_tools = if args.admin { AdminTools::Enabled } else { AdminTools::Disabled };
+    options.spill = args.spill.as_deref().map(SpillPolicy::in_directory);
     options.connections.eras = args.era.unwrap_or(Eras::Both);
     if let Some(drain) = args.drain {
         options.processes.drain = Duration::from_secs(drain);

@@ -17,7 +17,7 @@ use super::files::{ChangeHint, FilesUpdate, FollowedFiles, ReadRequest};
 use super::lock::{LockSnapshot, LockUpdate, read_lock_file};
 use super::reload_trigger::ReloadTrigger;
 use super::request::{FileProfile, FollowRequest};
-use super::snapshot::{FileSnapshot, SourceContents, absolute, is_unchanged, read_config};
+use super::snapshot::{FileSnapshot, SourceContents, absolute, is_unchanged, read_if_changed};
 use super::watcher::{ChangeSignal, FolderWatcher, WatchFactory, WatchTrust};
 use crate::config::approval::Approval;
 use crate::config::desired::{ConfigUpdate, DesiredServers};
@@ -289,9 +289,10 @@ fn read_files(
     purpose: ReadPurpose,
 ) -> (FolderWatcher, ReadOutcome) {
     let requests = request.files.as_slice();
-    let has_changed = |seen: &Option<SourceContents>| seen.as_ref().is_none_or(|it| !is_unchanged(it));
     let (trust, hint) = match purpose {
         ReadPurpose::Poll => {
+            let has_changed =
+                |seen: &Option<SourceContents>| seen.as_ref().is_none_or(|it| !is_unchanged(it));
             let changed = requests.iter().any(|(_, seen)| has_changed(seen)) || read_lock(request).is_some();
             // A failed watcher is retried.
             if !changed && watcher.failure().is_some() {
@@ -304,7 +305,7 @@ fn read_files(
     let watched = source_paths(request, &[]);
     watcher.watch_paths(&watched, trust);
     let read_changed = || -> Vec<Option<FileSnapshot>> {
-        requests.iter().map(|(request, seen)| has_changed(seen).then(|| read_config(request))).collect()
+        requests.iter().map(|(request, seen)| read_if_changed(request, seen.as_ref())).collect()
     };
     let mut snapshots = read_changed();
     let needed = source_paths(request, &snapshots);
