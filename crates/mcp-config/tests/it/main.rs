@@ -28,6 +28,7 @@ mod sarif;
 mod schema_agreement;
 mod schemas;
 mod secrets;
+mod shell_variables;
 mod switches;
 mod three_mistakes;
 mod wording;

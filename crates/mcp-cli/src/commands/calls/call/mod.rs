@@ -231,7 +231,9 @@ fn warning_lines(result: &CallResult, colour: Colour) -> String {
     let mut text: String = warnings.iter().map(warning).collect();
     if let Some(bytes) = full_bytes {
         text.push_str(&format!("{label}: the result has {bytes} bytes, of which a part is printed\n"));
-        text.push_str(&style::help(colour, "`--max-result SIZE`, `--format json` or a pipe gives all of it; `--spill FOLDER` writes it to files"));
+        let help = "`--max-result SIZE`, `--format json` or a pipe gives all of it; `--spill FOLDER` writes the \
+                    rest to files";
+        text.push_str(&style::help(colour, help));
     }
     text
 }
