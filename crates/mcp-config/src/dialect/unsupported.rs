@@ -14,7 +14,7 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
 }
 
 pub(crate) mod editor {
-    //! Stands for the files of editors.
+    //! Replaces the reader of editors' files.
 
     use crate::de::{ForeignKey, ReadContext};
     use crate::dialect::entry::ReadEntry;

@@ -51,7 +51,7 @@ impl ValueReader<'_> {
     }
 
     /// Warns about `$NAME` in a file of a program that does not replace it. Inside of a word it may be part of a
-    /// password: then it is told what the program does with it.
+    /// password: then what the program does with it is information.
     pub(super) fn report_shell_variable(&self, text: &str, at: &Location) {
         let reference = self.variable_reference("NAME");
         let (severity, message, help) = match (self.program.shell_variables, find_shell_variable(text)) {
