@@ -131,7 +131,7 @@ pub use calls::pin::PinnedGeneration;
 pub use calls::provider_failure::ProviderFailureReport;
 pub use calls::raw_result::{RawResult, RequestFailure};
 pub use calls::request_options::RequestOptions;
-pub use calls::spill::{SpillLifetime, SpillPolicy};
+pub use calls::spill::policy::{SpillLifetime, SpillPolicy};
 pub use calls::tool_call::{CalledTool, TaskHandling, ToolCall};
 pub use calls::tool_ref::ToolRef;
 pub use config::approval::{Approval, ServerDefinitions};

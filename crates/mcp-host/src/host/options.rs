@@ -9,7 +9,7 @@ use mcp_host_registry::{Builtins, ToolBudget};
 use mcp_host_transport::{Authorities, ClientCapabilities, ClientInfo, Eras, Handlers, SessionOptions};
 
 use crate::calls::admin::AdminTools;
-use crate::calls::spill::SpillPolicy;
+use crate::calls::spill::policy::SpillPolicy;
 use crate::config::approval::Approval;
 use crate::supervisor::clock_jump::WallClock;
 use crate::supervisor::dialog::ReminderText;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use mcp_host_transport::ProcessIdentity;
 use tempfile::{Builder, TempDir};
 
-use super::SpillLifetime;
+use super::policy::SpillLifetime;
 use crate::fs::folder_ownership::{ancestor_ownership, ownership, unsafe_reason};
 
 /// The prefix of the folder names.

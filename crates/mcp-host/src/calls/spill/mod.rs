@@ -6,6 +6,7 @@
 
 mod disk;
 mod part;
+pub(crate) mod policy;
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,43 +22,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::fs::blocking_pool::{BlockingPool, TaskOutcome};
 use disk::{Disk, LocalDisk};
 pub(crate) use part::SpillPart;
+use policy::{SpillLifetime, SpillPolicy};
 
 /// The time limit for writing the files of one result, and for removing all files at shutdown.
 const IO_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The maximum number of concurrent writes, stalled ones included.
 const MAX_CONCURRENT_WRITES: usize = 8;
-
-/// The folder and the size limit of overflow files.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SpillPolicy {
-    /// The folder in which each host creates its own subfolder for its first overflow file. It is created if missing,
-    /// and refused if other users could replace the subfolder. Subfolders of killed hosts are removed at the next
-    /// start.
-    pub directory: PathBuf,
-    /// The maximum size of all files of the host in bytes. The oldest files are removed first. A larger part is cut.
-    pub max_bytes: u64,
-    /// How long the files exist; as long as the host unless set.
-    pub lifetime: SpillLifetime,
-}
-
-/// How long overflow files exist.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SpillLifetime {
-    /// As long as the host.
-    Host,
-    /// Until the user removes them.
-    Kept,
-}
-
-impl SpillPolicy {
-    /// Creates a policy for files in `directory`, with a limit of 256 MiB.
-    pub fn in_directory(directory: impl Into<PathBuf>) -> SpillPolicy {
-        SpillPolicy { directory: directory.into(), max_bytes: 256 << 20, lifetime: SpillLifetime::Host }
-    }
-}
 
 /// The reason why a part was not written.
 #[derive(Debug, thiserror::Error)]
