@@ -1,6 +1,8 @@
 //! Checks `Host` and `Origin` to reject DNS rebinding and pages of other sites.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+
+use crate::http::request::client_address::parse_ip;
 
 /// Maximum length of a header value that a message repeats, in bytes.
 const MAX_SHOWN_BYTES: usize = 100;
@@ -105,12 +107,6 @@ fn is_loopback(name: &str) -> bool {
     name == "127.0.0.1"
         || name.eq_ignore_ascii_case("localhost")
         || parse_ip(name).is_some_and(|address| address.is_loopback())
-}
-
-/// Parses an IP address, which may be in brackets.
-fn parse_ip(name: &str) -> Option<IpAddr> {
-    let bare = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
-    bare.parse().ok()
 }
 
 #[cfg(test)]

@@ -79,11 +79,15 @@ impl TrustedProxies {
     }
 }
 
+/// Parses an IP address, which may be in brackets.
+pub(crate) fn parse_ip(text: &str) -> Option<IpAddr> {
+    text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text).parse().ok()
+}
+
 /// Parses an address that may have a port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`.
 fn parse_address(text: &str) -> Option<IpAddr> {
-    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    let address = bare.parse::<IpAddr>().or_else(|_| text.parse::<SocketAddr>().map(|address| address.ip()));
-    address.ok().map(|address| address.to_canonical())
+    let with_port = || text.parse().ok().map(|address: SocketAddr| address.ip());
+    parse_ip(text).or_else(with_port).map(|address| address.to_canonical())
 }
 
 /// Parses an element of `Forwarded`: `for="[2001:db8::1]:4711";proto=https`.
