@@ -37,8 +37,11 @@ impl ValueReader<'_> {
 
     fn warn_about_home_prefix(&self, at: &Location, severity: Severity) {
         let program = self.program;
-        let name = if program.is_unknown() { "most programs" } else { program.name };
-        let message = format!("`~` is not replaced here: {name} passes it as it is");
+        let reader = match program.is_unknown() {
+            true => "most programs pass".to_owned(),
+            false => format!("{} passes", program.name),
+        };
+        let message = format!("`~` is not replaced here: {reader} it as it is");
         let help = match program.variables {
             VariableSyntax::Plain | VariableSyntax::EnvPrefix | VariableSyntax::EnvPrefixAndInputs => {
                 format!("write `{}/…`, or the full path", self.variable_reference("HOME"))
