@@ -37,8 +37,17 @@ pub(crate) fn find_nearest<'a>(slices: &'a [Arc<ServerSlice>], name: &str) -> Op
     }
     let limit = (name.chars().count() / 3).clamp(1, 3);
     let name_counts = count_characters(name);
+    // An edit changes the length by at most one character, which has at most four bytes. Most names end here.
+    let max_difference = if name.is_ascii() { limit } else { 4 * limit };
+    let has_similar_length = |other: &str| {
+        let difference = other.len().abs_diff(name.len());
+        difference <= max_difference || (difference <= 4 * limit && !other.is_ascii())
+    };
     // One edit replaces at most one character, so names with too many different characters are skipped.
     let distance = |other: &str| {
+        if !has_similar_length(other) {
+            return None;
+        }
         let counts = count_characters(other);
         let difference: usize =
             counts.iter().zip(&name_counts).map(|(left, right)| usize::from(left.abs_diff(*right))).sum();
