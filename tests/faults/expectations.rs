@@ -97,7 +97,6 @@ pub(crate) fn call_outcome(result: Result<String, CallError>) -> String {
         Err(CallError::ResponseLost(_)) => "answer lost".to_owned(),
         Err(CallError::Unreachable(_) | CallError::Refused(_)) => "refused".to_owned(),
         Err(CallError::ResponseTooLarge(_)) => "too large".to_owned(),
-        Err(CallError::ListTooLarge(_)) => "too much".to_owned(),
         Err(CallError::Reopen(_)) => "not reopened".to_owned(),
         Err(other) => format!("{other:?}"),
     }

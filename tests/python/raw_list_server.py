@@ -1,6 +1,7 @@
-"""A stdio server whose list of tools is the text of a file, as it is: `raw_list_server.py FILE`.
+"""A stdio server whose list of tools is the text of a file, as it is: `raw_list_server.py FILE [RESULTS]`.
 
-No SDK writes the lists that some servers send.
+RESULTS has an object with the JSON text of the result of each tool; without it, a tool returns its name. No SDK writes
+the lists and results that some servers send.
 """
 
 import json
@@ -8,6 +9,11 @@ import sys
 
 with open(sys.argv[1], encoding="utf-8") as file:
     tools = file.read()
+
+results = {}
+if len(sys.argv) > 2:
+    with open(sys.argv[2], encoding="utf-8") as file:
+        results = json.load(file)
 
 
 def respond(request):
@@ -19,7 +25,8 @@ def respond(request):
         case "tools/list":
             return '{"tools":' + tools + "}"
         case "tools/call":
-            return json.dumps({"content": [{"type": "text", "text": request["params"]["name"]}]})
+            name = request["params"]["name"]
+            return results.get(name) or json.dumps({"content": [{"type": "text", "text": name}]})
         case "ping":
             return "{}"
     return None

@@ -38,8 +38,12 @@ mod server;
 /// Interfaces for other crates of this workspace. Not part of the public API; may change in any release.
 #[doc(hidden)]
 pub mod internal {
+    pub use crate::json::base64_text::is_base64_text;
     pub use crate::json::cursor::{JsonCursor, JsonSlice};
     pub use crate::json::depth::is_deeper_than;
+    pub use crate::json::unescape::{
+        UnescapedString, replace_escape_if_unpaired, replace_unpaired_surrogates,
+    };
 }
 
 /// The error of [`ResourceBody::to_bytes`].
@@ -71,7 +75,7 @@ pub use result::call::{
     CallFailure, CallMetadata, CallResult, ParsedToolResult, StructuredResultError, ToolResult,
 };
 pub use result::completion::Completion;
-pub use result::content::{Content, MissingMember};
+pub use result::content::{Content, MissingMember, UNKNOWN_MEDIA_TYPE};
 pub use result::kind::{ResultInfo, ResultKind, ResultTypeMember, read_result};
 pub use result::task::{TASKS_EXTENSION, Task, TaskStatus, read_created_task};
 /// For [`RawJson::copy_of`], and for errors of reading.

@@ -87,7 +87,8 @@ pub use name::exposed_name::ExposedName;
 pub use problem::{Problem, ProblemKind};
 #[cfg(feature = "validator")]
 pub use projection::{
-    ProjectedTool, Projection, Provider, project, prompt_for_clients, resource_for_clients, tool_for_clients,
+    ClientResult, InvalidMember, ProjectedTool, Projection, Provider, project, prompt_for_clients,
+    resource_for_clients, result_for_clients, tool_for_clients,
 };
 pub use provider_retry::{NetworkFailure, ProviderFailure, ProviderRejection, RetryDecision, decide_retry};
 #[cfg(feature = "reload")]

@@ -11,7 +11,7 @@ pub use crate::net::fetch::fetch_json;
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
 pub use crate::net::{loopback::is_loopback, tls};
 pub use crate::redact::{Redactor, argument_secrets, map_json_strings};
-pub use crate::rpc::{frame, scan};
+pub use crate::rpc::frame;
 #[cfg(feature = "stdio")]
 pub use crate::stdio::{Line, LineBuffer};
-pub use crate::transport::force_time;
+pub use crate::transport::{force_time, scan};

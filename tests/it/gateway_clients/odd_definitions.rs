@@ -1,4 +1,5 @@
-//! Strict clients list and call all good tools beside a server whose definitions are invalid (RPT-010, RPT-011).
+//! Strict clients list and call all good tools beside a server whose definitions are invalid (RPT-010, RPT-011), and
+//! read its results, which are invalid too (RPT-034, RPT-037).
 
 use mcp_testkit::program::{binary, root};
 use serde_json::{Value, json};
@@ -102,6 +103,82 @@ fn strict_clients_list_all_tools_beside_invalid_definitions() {
         let answers = got["answers"].as_array().unwrap();
         for (got, (call, text)) in answers.iter().zip(&calls) {
             assert_eq!(got["content"][0]["text"], *text, "{client:?}: {call}");
+        }
+    }
+}
+
+/// Results that clients have refused, each with the texts of the blocks that a client gets.
+const ODD_RESULTS: &[(&str, &str, &[&str])] = &[
+    ("surrogate", r#"{"content":[{"type":"text","text":"half \ud83d pair"}]}"#, &["half \u{fffd} pair"]),
+    ("surrogate_key", r#"{"content":[{"type":"text","text":"a"}],"\udc00":{"\ud800":"\ud800"}}"#, &["a"]),
+    (
+        "null_members",
+        r#"{"content":[{"type":"text","text":"a","annotations":null,"_meta":null}],"isError":null,"_meta":null,"structuredContent":null}"#,
+        &["a"],
+    ),
+    ("missing_content", "{}", &[]),
+    ("null_content", r#"{"content":null}"#, &[]),
+    ("text_content", r#"{"content":"plain text"}"#, &["plain text"]),
+    ("object_content", r#"{"content":{"type":"text","text":"one block"}}"#, &["one block"]),
+    ("bare_blocks", r#"{"content":["bare",{"type":"text","text":5},null]}"#, &["bare", "5"]),
+    (
+        "unknown_block",
+        r#"{"content":[{"type":"hologram","data":1},{"type":"text","text":"after"}]}"#,
+        &[r#"{"type":"hologram","data":1}"#, "after"],
+    ),
+    (
+        "no_data",
+        r#"{"content":[{"type":"image","mimeType":"image/png"}]}"#,
+        &[r#"{"type":"image","mimeType":"image/png"}"#],
+    ),
+    (
+        "bad_base64",
+        r#"{"content":[{"type":"image","mimeType":"image/png","data":"%%%"}]}"#,
+        &[r#"{"type":"image","mimeType":"image/png","data":"%%%"}"#],
+    ),
+    (
+        "no_media_type",
+        r#"{"content":[{"type":"image","data":"aGk="},{"type":"text","text":"after"}]}"#,
+        &["", "after"],
+    ),
+    (
+        "link_without_name",
+        r#"{"content":[{"type":"resource_link","uri":"x://y"},{"type":"text","text":"after"}]}"#,
+        &["", "after"],
+    ),
+    ("text_flag", r#"{"content":[{"type":"text","text":"a"}],"isError":"yes"}"#, &["a"]),
+];
+
+#[test]
+fn strict_clients_read_results_with_invalid_members() {
+    let Some(installed) = Installed::ready() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let [list, results] = ["tools.json", "results.json"].map(|name| folder.path().join(name));
+    let tools: Vec<Value> = ODD_RESULTS
+        .iter()
+        .map(|(name, _, _)| json!({ "name": name, "inputSchema": { "type": "object" } }))
+        .collect();
+    std::fs::write(&list, json!(tools).to_string()).unwrap();
+    let texts: serde_json::Map<String, Value> =
+        ODD_RESULTS.iter().map(|(name, result, _)| ((*name).to_owned(), json!(result))).collect();
+    std::fs::write(&results, Value::from(texts).to_string()).unwrap();
+    let file = folder.path().join("mcp.json");
+    let script = root().join("tests/python/raw_list_server.py");
+    let odd = json!({ "command": installed.venv.join("bin/python"), "args": [script, list, results] });
+    std::fs::write(&file, json!({ "mcpServers": { "odd": odd } }).to_string()).unwrap();
+    let gateway = Gateway::start(folder.path(), &file.display().to_string(), &[]);
+
+    let calls: Vec<Value> =
+        ODD_RESULTS.iter().map(|(name, _, _)| json!([format!("odd__{name}"), {}])).collect();
+    let asked: Vec<&Value> = calls.iter().collect();
+    for client in CLIENTS {
+        let got = run_client(&installed, client, &gateway, &file, &asked);
+        let answers = got["answers"].as_array().unwrap();
+        assert_eq!(answers.len(), calls.len(), "{client:?}");
+        for (got, (name, _, want)) in answers.iter().zip(ODD_RESULTS) {
+            let blocks = got["content"].as_array().unwrap_or_else(|| panic!("{client:?} {name}: {got}"));
+            let texts: Vec<&str> = blocks.iter().map(|it| it["text"].as_str().unwrap_or_default()).collect();
+            assert_eq!(texts, *want, "{client:?} {name}");
         }
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use governor::clock::DefaultClock;
+use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinSet;
@@ -218,7 +219,8 @@ fn new_connection(
     peer: SocketAddr,
 ) -> Arc<ClientConnection> {
     let (id, gateway) = (ConnectionId::unique(), Arc::clone(&app.gateway));
-    Arc::new(ClientConnection { id, permit, requests, peer: peer.ip().to_canonical(), gateway })
+    let peer = peer.ip().to_canonical();
+    Arc::new(ClientConnection { id, permit, requests, peer, gateway, features: Mutex::default() })
 }
 
 /// Serves health and metrics on new connections during the shutdown, so that a load balancer learns of it. Never

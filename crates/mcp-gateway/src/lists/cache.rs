@@ -42,6 +42,16 @@ struct CacheState {
     before: [Option<Arc<Definitions>>; 2],
     /// The scopes with their lists for each audience.
     listings: LruCache<Arc<Scope>, [Lazy<Listing>; 2]>,
+    /// The entry that was used last. Most clients have one scope, whose requests need no lookup.
+    latest: Option<LatestListing>,
+}
+
+/// A listing that was built.
+#[derive(Debug)]
+struct LatestListing {
+    scope: Arc<Scope>,
+    audience: Audience,
+    listing: Arc<Listing>,
 }
 
 impl Default for CacheState {
@@ -51,6 +61,7 @@ impl Default for CacheState {
             definitions: Default::default(),
             before: Default::default(),
             listings: LruCache::new(max_scopes(0)),
+            latest: None,
         }
     }
 }
@@ -70,7 +81,10 @@ impl ListingCache {
         gateway_resources: &[GatewayResource],
     ) -> Arc<Listing> {
         let ListFilter { scope, audience, .. } = filter;
-        let (definitions, listing) = self.entry(snapshot, scope, audience);
+        let (definitions, listing) = match self.entry(snapshot, scope, audience) {
+            CacheEntry::Latest(listing) => return listing,
+            CacheEntry::Lazy(definitions, listing) => (definitions, listing),
+        };
         let catalog = &snapshot.catalog;
         let listing = listing.get_or_init(|| {
             let definitions = definitions.get_or_init(|| {
@@ -81,19 +95,25 @@ impl ListingCache {
             let leased = leased.filter_map(|status| ServerId::parse(&status.id).ok()).collect();
             Arc::new(Listing::build(Arc::clone(definitions), filter, leased))
         });
+        let mut state = self.0.lock();
+        if state.version == Some(version_of(snapshot)) {
+            let (scope, listing) = (Arc::clone(scope), Arc::clone(listing));
+            state.latest = Some(LatestListing { scope, audience, listing });
+        }
         Arc::clone(listing)
     }
 
     /// The cache entry of a scope, which is added if it is missing.
-    fn entry(
-        &self,
-        snapshot: &HostSnapshot,
-        scope: &Arc<Scope>,
-        audience: Audience,
-    ) -> (Lazy<Definitions>, Lazy<Listing>) {
-        // Whether a server is shared can change without its lists, so the generation counts too.
-        let version = Some((snapshot.catalog.hash(), snapshot.generation));
+    fn entry(&self, snapshot: &HostSnapshot, scope: &Arc<Scope>, audience: Audience) -> CacheEntry {
+        let version = Some(version_of(snapshot));
         let mut state = self.0.lock();
+        if state.version == version
+            && let Some(latest) = &state.latest
+            && Arc::ptr_eq(&latest.scope, scope)
+            && latest.audience == audience
+        {
+            return CacheEntry::Latest(Arc::clone(&latest.listing));
+        }
         if state.version != version {
             let before = std::mem::take(&mut *state);
             let last =
@@ -108,13 +128,28 @@ impl ListingCache {
                 definitions: Default::default(),
                 before: [last(0), last(1)],
                 listings: LruCache::new(max_scopes(definitions)),
+                latest: None,
             };
         }
         let definitions = Arc::clone(&state.definitions[scope.names as usize]);
         let listings = state.listings.get_or_insert(Arc::clone(scope), Default::default);
         let listing = Arc::clone(&listings[audience as usize]);
-        (definitions, listing)
+        CacheEntry::Lazy(definitions, listing)
     }
+}
+
+/// What the cache has for a scope.
+enum CacheEntry {
+    /// The listing that was used last.
+    Latest(Arc<Listing>),
+    /// The definitions and the listing, which may have to be built.
+    Lazy(Lazy<Definitions>, Lazy<Listing>),
+}
+
+/// The version of the lists of a snapshot. Whether a server is shared can change without its lists, so the generation
+/// counts too.
+fn version_of(snapshot: &HostSnapshot) -> (CatalogHash, u64) {
+    (snapshot.catalog.hash(), snapshot.generation)
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! Checks a server's result: it must be an object, and may request input only if the client supports that.
 //!
-//! Only URIs and the members that describe the kind of result are changed; everything else is forwarded as bytes.
+//! A valid result is forwarded as bytes; only URIs and the members that describe its kind are changed. In any other
+//! result the members are corrected that strict clients refuse.
 
 use mcp_host_model::{
-    Era, Method, MethodName, RawJson, ResultKind, ResultTypeMember, RpcError, ServerId, code,
+    Era, Method, MethodName, ProtocolVersion, RawJson, ResultInfo, ResultKind, ResultTypeMember, RpcError,
+    ServerId, code,
 };
+use mcp_host_registry::{ClientResult, result_for_clients};
 use mcp_host_runtime::{RawResult, RequestFailure};
 
 use crate::methods::context::RequestContext;
@@ -45,10 +48,10 @@ impl RequestContext<'_> {
         if !object.is_object() {
             return failed("returned a result that is not an object");
         }
+        let object = self.correct_result(object, info, server, name)?;
         let is_legacy = self.client.era() == Era::Legacy;
         let is_cacheable = self.request.method.as_known().is_some_and(Method::has_cacheable_result);
         let object = match (info.result_type, info.kind) {
-            (_, ResultKind::Unreadable) => return failed("returned a result with an invalid name"),
             (ResultTypeMember::Missing, _) if !is_cacheable => return Ok(object),
             (ResultTypeMember::Missing, _) => object,
             (ResultTypeMember::Ignored, _) => {
@@ -63,6 +66,29 @@ impl RequestContext<'_> {
             }
         };
         Ok(if is_legacy { json_splice::without_members(&object, &MODERN_MEMBERS) } else { object })
+    }
+
+    /// Corrects the members of a complete result that strict clients of the client's version refuse.
+    fn correct_result(
+        &self,
+        object: RawJson,
+        info: ResultInfo,
+        server: &ServerId,
+        name: &str,
+    ) -> Result<RawJson, RpcError> {
+        let version = self.client.version;
+        let is_strict = info.is_strict_tool_result && version >= ProtocolVersion::V2025_06_18;
+        let is_complete = matches!(info.kind, ResultKind::Complete | ResultKind::ToolError);
+        let Some(method) = self.request.method.as_known().filter(|_| is_complete && !is_strict) else {
+            return Ok(object);
+        };
+        let ClientResult { result, corrected, .. } = result_for_clients(method, name, &object, version)
+            .map_err(|error| protocol_error(server, &error.to_string()))?;
+        if !corrected.is_empty() {
+            let members = corrected.join(", ");
+            tracing::warn!(%server, %method, name, members, "members of a result were corrected for strict clients");
+        }
+        Ok(result)
     }
 
     /// Checks a result that requests input, and seals its state.

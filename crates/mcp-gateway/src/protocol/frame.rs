@@ -2,11 +2,12 @@
 //!
 //! The whole text is checked, so that parts of it can be inserted into other messages. The top-level keys decide the
 //! kind of message before the id is checked. A message that cannot be read gets an error response, with its id if it
-//! has one.
+//! has one. Unpaired surrogates become U+FFFD, except in an id: servers may refuse a message with them, and a refused
+//! message has no response.
 
 use bytes::Bytes;
 use bytestring::ByteString;
-use mcp_host_model::internal::{JsonCursor, JsonSlice, is_deeper_than};
+use mcp_host_model::internal::{JsonCursor, JsonSlice, is_deeper_than, replace_unpaired_surrogates};
 use mcp_host_model::{MethodName, RawJson, RpcError, code};
 use serde_json::value::RawValue;
 
@@ -168,8 +169,34 @@ impl<'a> FrameMembers<'a> {
     }
 }
 
-/// Parses one message that is not a batch.
+/// Parses one message that is not a batch, with U+FFFD instead of unpaired surrogates.
 fn parse_message(bytes: &Bytes) -> Result<ClientMessage, FrameError> {
+    // Most messages have no escapes.
+    if memchr::memchr(b'\\', bytes).is_none() {
+        return parse_strict_message(bytes);
+    }
+    let strict = replace_unpaired_surrogates(bytes.clone());
+    let message = parse_strict_message(&strict);
+    if strict == bytes {
+        return message;
+    }
+    // The texts have the same length, so the id is at the same position.
+    let original = |id: RawJson| {
+        let start = id.as_bytes().as_ptr() as usize - strict.as_ptr() as usize;
+        RawJson::parse(bytes.slice(start..start + id.as_bytes().len()))
+            .expect("an id with other escapes is JSON")
+    };
+    match message {
+        Ok(ClientMessage::Request(ClientRequest { id, method, params })) => {
+            Ok(ClientMessage::Request(ClientRequest { id: original(id), method, params }))
+        }
+        Ok(other) => Ok(other),
+        Err(FrameError { id, error }) => Err(FrameError { id: id.map(original), error }),
+    }
+}
+
+/// Parses one message that is not a batch.
+fn parse_strict_message(bytes: &Bytes) -> Result<ClientMessage, FrameError> {
     let invalid = |id: Option<RawJson>, message: &str| FrameError::new(id, code::INVALID_REQUEST, message);
     let text = ByteString::try_from(bytes.clone()).ok();
     let members = text.as_ref().map(|text| (text, FrameMembers::read(text)));
@@ -293,16 +320,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"x","params":[1]}"#,
             &format!("{} 1", code::INVALID_PARAMS),
         );
-        // An unpaired surrogate is valid JSON, but not a valid name.
-        check(
-            r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"\ud800":1}}"#,
-            &format!("{} 1", code::INVALID_PARAMS),
-        );
-        check(
-            r#"{"jsonrpc":"2.0","method":"notifications/x","params":{"\ud800":1}}"#,
-            "notification notifications/x {}",
-        );
-        check(r#"{"jsonrpc":"2.0","id":1,"\ud800":1}"#, &format!("{} -", code::INVALID_REQUEST));
+        check(r#"{"jsonrpc":"2.0","id":1,"\ud800":1}"#, &format!("{} 1", code::INVALID_REQUEST));
         check(r#"{"jsonrpc":"2.0","id":1}"#, &format!("{} 1", code::INVALID_REQUEST));
         check(r#"{"jsonrpc":"2.0","result":{}}"#, "result {} {}");
         check(r#"{"jsonrpc":"2.0","method":"n/x","params":[1]}"#, "notification n/x {}");
@@ -326,5 +344,22 @@ mod tests {
         assert_eq!(count(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Ok(1));
         assert!(count("[]").is_err());
         assert!(count(&format!("[{}1]", "1,".repeat(MAX_BATCH))).is_err());
+    }
+
+    // RPT-034
+    #[test]
+    fn unpaired_surrogates_are_replaced_except_in_an_id() {
+        check(
+            r#"{"jsonrpc":"2.0","id":"\ud800","method":"x","params":{"\ud800":"\\ud800\udc00\ud83d\ude00"}}"#,
+            r#"request "\ud800" x {"\ufffd":"\\ud800\ufffd\ud83d\ude00"}"#,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","method":"notifications/x","params":{"\ud800":1}}"#,
+            r#"notification notifications/x {"\ufffd":1}"#,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":"\ud800","method":"x","params":[1]}"#,
+            &format!(r#"{} "\ud800""#, code::INVALID_PARAMS),
+        );
     }
 }

@@ -23,12 +23,15 @@ pub struct MessageParams {
     raw: RawJson,
     members: Vec<(Cow<'static, str>, RawJson)>,
     meta: RequestMeta,
+    /// The string member `name`, which several steps of a request need.
+    name: Option<ByteString>,
 }
 
 impl MessageParams {
     /// No parameters.
     pub(crate) fn empty() -> MessageParams {
-        MessageParams { raw: RawJson::empty_object(), members: Vec::new(), meta: RequestMeta::default() }
+        let (raw, meta) = (RawJson::empty_object(), RequestMeta::default());
+        MessageParams { raw, members: Vec::new(), meta, name: None }
     }
 
     /// Reads the value at the position of `cursor` in `text`. The outer error is for invalid JSON, the inner one for
@@ -46,26 +49,23 @@ impl MessageParams {
         }
         let mut members = Vec::with_capacity(4);
         let mut meta = RequestMeta::default();
-        let start = cursor.clone();
-        let read = cursor.read_object(|name, cursor| {
+        let mut item_name = None;
+        let object = cursor.read_object(|name, cursor| {
             let value;
             if name == "_meta" {
                 (value, meta) = RequestMeta::read_at(cursor, text)?;
             } else {
                 value = cursor.skip_value()?;
+                if name == "name" {
+                    item_name = value.to_text().map(|name| match name {
+                        Cow::Borrowed(name) => text.slice_ref(name),
+                        Cow::Owned(name) => name.into(),
+                    });
+                }
             }
             members.push((intern_name(name), RawJson::from_slice(text, value)));
             Ok(())
-        });
-        let object = match read {
-            Ok(object) => object,
-            // An unpaired surrogate is detected only when the name is decoded.
-            Err(error) => {
-                *cursor = start;
-                cursor.skip_value()?;
-                return invalid(&format!("`params` cannot be read: {error}"));
-            }
-        };
+        })?;
         // A repeated name would be ambiguous.
         let names = || members.iter().map(|(name, _)| &**name);
         let has_repeated = match members.len() {
@@ -77,7 +77,7 @@ impl MessageParams {
         if has_repeated {
             return invalid("`params` has a duplicate key");
         }
-        Ok(Ok(MessageParams { raw: RawJson::from_slice(text, object), members, meta }))
+        Ok(Ok(MessageParams { raw: RawJson::from_slice(text, object), members, meta, name: item_name }))
     }
 
     /// Parses the parameters from a text that contains only them.
@@ -101,8 +101,16 @@ impl MessageParams {
         self.members.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
+    /// The string member `name`: the tool or prompt of a request.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
     /// The string member of this name.
     pub(crate) fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        if name == "name" {
+            return self.name().map(Cow::Borrowed);
+        }
         self.get(name)?.to_text()
     }
 

@@ -95,11 +95,11 @@ async fn result_has_the_members_of_the_client_era() {
         ("old__say", r#"{"content":[],"ttlMs":1}"#, Some(json!({"content": [], "ttlMs": 1})), "complete"),
         (
             "new__say",
-            r#"{"resultType":"complete","ttlMs":1,"cacheScope":"public","content":[{"ttlMs":1}],"x":2}"#,
-            Some(json!({"content": [{"ttlMs": 1}], "x": 2})),
+            r#"{"resultType":"complete","ttlMs":1,"cacheScope":"public","content":[],"_meta":{"ttlMs":1},"x":2}"#,
+            Some(json!({"content": [], "_meta": {"ttlMs": 1}, "x": 2})),
             "complete",
         ),
-        ("new__say", r#"{"result\u0054ype":"complete"}"#, Some(json!({})), "complete"),
+        ("new__say", r#"{"result\u0054ype":"complete"}"#, Some(json!({"content": []})), "complete"),
     ] {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
             "params": {"name": name, "arguments": {"result": result}}});
@@ -259,5 +259,59 @@ async fn upstream_protocol_errors_are_internal_errors() {
         let reply = fixture.http("POST", path, &headers, &body).await;
         assert_eq!((reply.status, reply.json()["error"]["code"].as_i64()), (200, Some(code::INTERNAL_ERROR)));
     }
+    fixture.end().await;
+}
+
+// RPT-034, RPT-037
+#[tokio::test]
+async fn result_of_a_tool_is_valid_for_strict_clients() {
+    let fixture = fixture(HttpOptions::default()).await;
+    let session = fixture.initialize(&[]).await;
+    for (result, want) in [
+        (
+            r#"{"content":[{"type":"text","text":"a\ud800b \ud83d\ude00"}]}"#,
+            json!([{"type": "text", "text": "a\u{fffd}b 😀"}]),
+        ),
+        (
+            r#"{"\udc00":1,"content":"plain","isError":null,"_meta":null}"#,
+            json!([{"type": "text", "text": "plain"}]),
+        ),
+        (r#"{"content":{"type":"text","text":"one"}}"#, json!([{"type": "text", "text": "one"}])),
+        (r#"{"structuredContent":null}"#, json!([])),
+        (
+            r#"{"content":[{"type":"image","data":"aGk="}]}"#,
+            json!([{"type": "image", "data": "aGk=", "mimeType": "application/octet-stream"}]),
+        ),
+    ] {
+        for name in ["old__say", "new__say"] {
+            let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": name, "arguments": {"result": result}}});
+            let reply = fixture.post(&[("mcp-session-id", &session)], &body.to_string()).await.json();
+            let mut members: Vec<&String> = reply["result"].as_object().unwrap().keys().collect();
+            members.retain(|key| *key != "\u{fffd}");
+            assert_eq!(
+                (&reply["result"]["content"], members),
+                (&want, vec![&"content".to_owned()]),
+                "{name} {result}"
+            );
+            let outcome: Value =
+                serde_json::from_str(&result_or_error(&fixture, name, "{}", result).await).unwrap();
+            assert_eq!(outcome["content"], want, "{name} {result}");
+        }
+    }
+    fixture.end().await;
+}
+
+// RPT-034
+#[tokio::test]
+async fn servers_get_no_unpaired_surrogates() {
+    let fixture = fixture(HttpOptions::default()).await;
+    let session = fixture.initialize(&[]).await;
+    let body = r#"{"jsonrpc":"2.0","id":"\ud800","method":"tools/call","params":{"name":"old__say",
+        "arguments":{"result":"{\"content\":[]}","x\udfff":"a\ud83d b"}}}"#;
+    let reply = fixture.post(&[("mcp-session-id", &session)], body).await;
+    assert!(reply.body.contains(r#""id":"\ud800""#), "{reply:?}");
+    let received = fixture.servers.scripted_calls.lock().unwrap().last().unwrap().clone();
+    assert_eq!(received["arguments"]["x\u{fffd}"], "a\u{fffd} b");
     fixture.end().await;
 }

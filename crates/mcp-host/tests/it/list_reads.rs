@@ -153,4 +153,10 @@ async fn server_without_capabilities_is_explained() {
     assert_eq!(fixture.summary(), "a:ready |");
     let message = fixture.host.snapshot().problems[0].problem.message.clone();
     assert!(message.starts_with("server 'a': it declares no capabilities in its handshake"), "{message}");
+    let result = fixture
+        .host
+        .call(mcp_host_runtime::ToolCall::new("a__t", mcp_host_model::RawJson::empty_object()))
+        .await;
+    let error = result.error.unwrap().message;
+    assert!(error.contains("Tool 'a__t' not found; server 'a': it declares no capabilities"), "{error}");
 }

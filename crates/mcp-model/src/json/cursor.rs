@@ -99,7 +99,7 @@ impl<'a> JsonCursor<'a> {
         }
         let key = match self.read_key_without_escapes() {
             Some(key) => Cow::Borrowed(key),
-            None => self.read_value::<Key<'a>>()?.0,
+            None => self.skip_value()?.to_text().ok_or_else(|| Error::custom("expected a name"))?,
         };
         if self.peek_byte() != Some(b':') {
             return Err(Error::custom("expected `:`"));
@@ -210,10 +210,6 @@ impl<'a> JsonCursor<'a> {
         self.position += rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count();
     }
 }
-
-/// The name of a member.
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {

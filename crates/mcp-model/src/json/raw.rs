@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::json::cursor::{JsonCursor, JsonSlice};
-use crate::json::unescape::decode_string;
+use crate::json::unescape::{decode_string, may_have_surrogates, replace_unpaired_surrogates};
 
 /// One complete JSON value as its original text, a slice of a shared buffer.
 ///
@@ -72,9 +72,18 @@ impl RawJson {
         RawJson(text)
     }
 
-    /// Copies a value that serde_json found.
+    /// Copies a value that serde_json found. The escape of an unpaired surrogate becomes that of U+FFFD.
     pub fn copy_of(value: &RawValue) -> RawJson {
-        RawJson(value.get().into())
+        RawJson(ByteString::from(value.get())).without_unpaired_surrogates()
+    }
+
+    /// Returns the value with U+FFFD instead of unpaired surrogates, which many readers refuse.
+    pub fn without_unpaired_surrogates(self) -> RawJson {
+        if !may_have_surrogates(self.as_bytes()) {
+            return self;
+        }
+        let text = replace_unpaired_surrogates(self.0.into_bytes());
+        RawJson(ByteString::try_from(text).expect("an escape in the place of another is UTF-8"))
     }
 
     /// Serializes `value`. Fails only if its `Serialize` does (a map whose keys are not strings).
@@ -113,7 +122,7 @@ impl RawJson {
     }
 
     /// Returns the names and values of an object in their order, including repeated names. Returns `None` for any other
-    /// value, and if a name contains an unpaired surrogate.
+    /// value.
     pub fn members(&self) -> Option<Vec<(Cow<'_, str>, RawJson)>> {
         let mut members = Vec::new();
         let mut cursor = JsonCursor::new(self.as_str());

@@ -132,6 +132,7 @@ impl ToolResult {
         let info = ResultInfo {
             kind: if is_error { ResultKind::ToolError } else { ResultKind::Complete },
             result_type,
+            ..ResultInfo::default()
         };
         let structured = wire.structured.map(RawJson::copy_of);
         Some(ParsedToolResult { result: ToolResult { content, structured, is_error }, info, length })

@@ -135,8 +135,8 @@ pub(crate) struct ContentBlockJson<'a> {
     resource: Option<&'a RawValue>,
 }
 
-/// The media type of data whose type the server does not name.
-const UNKNOWN_MEDIA_TYPE: &str = "application/octet-stream";
+/// The media type of images and sounds whose type the server does not name.
+pub const UNKNOWN_MEDIA_TYPE: &str = "application/octet-stream";
 
 impl ContentBlockJson<'_> {
     /// Converts the block if it has a known form.

@@ -4,42 +4,16 @@
 //! members that the protocol does not allow are dropped or completed here. The official TypeScript client is the
 //! strictest: it also compiles each output schema. A valid definition keeps its bytes.
 
-use mcp_host_model::internal::is_deeper_than;
 use mcp_host_model::{RawJson, Tool};
 use serde_json::{Map, Value};
 
+use super::member_form::MemberForm::{self, Corrected, Flag, Number, Object, Objects, Text};
+use super::member_form::{ANNOTATIONS, ICONS, correct_object, is_too_deep, with_first_member};
 use crate::validate::schema_defect::output_schema_defect;
-
-/// The maximum depth of nested containers. Readers of many languages fail at about 128.
-const MAX_DEPTH: usize = 100;
 
 /// The schema of any arguments.
 const ANY_OBJECT: &str = r#"{"type":"object"}"#;
 
-/// What a member of a definition must be.
-#[derive(Clone, Copy)]
-enum MemberForm {
-    Text,
-    Number,
-    Flag,
-    /// An object with these members. Other members of it may have any value but null.
-    Object(&'static [(&'static str, MemberForm)]),
-    /// A list of objects with these members. The first one is required.
-    Objects(&'static [(&'static str, MemberForm)]),
-    Texts,
-    /// The schema of a tool's arguments.
-    InputSchema,
-    /// The schema of a tool's results.
-    OutputSchema,
-    /// Anything but null.
-    Any,
-}
-
-use MemberForm::{Any, Flag, InputSchema, Number, Object, Objects, OutputSchema, Text, Texts};
-
-const ICONS: MemberForm = Objects(&[("src", Text), ("mimeType", Text), ("sizes", Texts), ("theme", Text)]);
-const RESOURCE_ANNOTATIONS: MemberForm =
-    Object(&[("audience", Texts), ("priority", Number), ("lastModified", Text)]);
 const TOOL_ANNOTATIONS: MemberForm = Object(&[
     ("title", Text),
     ("readOnlyHint", Flag),
@@ -51,8 +25,8 @@ const TOOL_ANNOTATIONS: MemberForm = Object(&[
 const TOOL: &[(&str, MemberForm)] = &[
     ("title", Text),
     ("description", Text),
-    ("inputSchema", InputSchema),
-    ("outputSchema", OutputSchema),
+    ("inputSchema", Corrected(|schema| Some(correct_input_schema(schema)))),
+    ("outputSchema", Corrected(correct_output_schema)),
     ("annotations", TOOL_ANNOTATIONS),
     ("execution", Object(&[("taskSupport", Text)])),
     ("icons", ICONS),
@@ -72,7 +46,7 @@ const RESOURCE: &[(&str, MemberForm)] = &[
     ("description", Text),
     ("mimeType", Text),
     ("size", Number),
-    ("annotations", RESOURCE_ANNOTATIONS),
+    ("annotations", ANNOTATIONS),
     ("icons", ICONS),
     ("_meta", Object(&[])),
 ];
@@ -84,9 +58,7 @@ pub fn tool_for_clients(tool: &Tool) -> RawJson {
     if has_schema {
         return definition;
     }
-    let rest = &definition.as_str()[1..];
-    let comma = if rest.trim_ascii_start() == "}" { "" } else { "," };
-    parsed(format!(r#"{{"inputSchema":{ANY_OBJECT}{comma}{rest}"#))
+    with_first_member(&definition, &format!(r#""inputSchema":{ANY_OBJECT}"#))
 }
 
 /// Returns the definition of a prompt for clients.
@@ -97,74 +69,6 @@ pub fn prompt_for_clients(definition: &RawJson) -> RawJson {
 /// Returns the definition of a resource or a resource template for clients.
 pub fn resource_for_clients(definition: &RawJson) -> RawJson {
     correct_object(definition, RESOURCE)
-}
-
-/// Returns the object with each member in its form. An object that has no mistake keeps its bytes.
-fn correct_object(object: &RawJson, forms: &[(&str, MemberForm)]) -> RawJson {
-    let Some(members) = object.members() else { return object.clone() };
-    let mut is_changed = false;
-    let mut text = String::from("{");
-    for (key, value) in &members {
-        let form = forms.iter().find(|(name, _)| name == key).map_or(Any, |(_, form)| *form);
-        let corrected = form.correct(value);
-        is_changed |= corrected.as_ref() != Some(value);
-        let Some(corrected) = corrected else { continue };
-        if text.len() > 1 {
-            text.push(',');
-        }
-        text.push_str(&Value::from(&**key).to_string());
-        text.push(':');
-        text.push_str(corrected.as_str());
-    }
-    if !is_changed {
-        return object.clone();
-    }
-    text.push('}');
-    parsed(text)
-}
-
-impl MemberForm {
-    /// Returns the value in this form, or `None` if it must be dropped.
-    fn correct(self, value: &RawJson) -> Option<RawJson> {
-        let first = value.as_bytes()[0];
-        let keep = |is_valid: bool| is_valid.then(|| value.clone());
-        match self {
-            Text => keep(first == b'"'),
-            Number => keep(first == b'-' || first.is_ascii_digit()),
-            Flag => keep(matches!(first, b't' | b'f')),
-            Any => keep(first != b'n' && !is_too_deep(value)),
-            Object(forms) => {
-                keep(first == b'{' && !is_too_deep(value)).map(|value| correct_object(&value, forms))
-            }
-            Objects(forms) => correct_objects(value, forms),
-            Texts => keep(value.read::<Vec<String>>().is_ok()),
-            InputSchema => Some(correct_input_schema(value)),
-            OutputSchema => correct_output_schema(value),
-        }
-    }
-}
-
-/// Returns the list without elements that lack the first of `forms`. `None` if it is no list.
-fn correct_objects(value: &RawJson, forms: &[(&str, MemberForm)]) -> Option<RawJson> {
-    if is_too_deep(value) {
-        return None;
-    }
-    let elements: Vec<&serde_json::value::RawValue> = value.read().ok()?;
-    let corrected: Vec<RawJson> = elements
-        .iter()
-        .map(|element| correct_object(&RawJson::copy_of(element), forms))
-        .filter(|element| {
-            let members = element.members().unwrap_or_default();
-            forms.first().is_none_or(|(required, _)| members.iter().any(|(key, _)| key == required))
-        })
-        .collect();
-    let is_unchanged = corrected.len() == elements.len()
-        && corrected.iter().zip(&elements).all(|(corrected, element)| corrected.as_str() == element.get());
-    if is_unchanged {
-        return Some(value.clone());
-    }
-    let texts: Vec<&str> = corrected.iter().map(RawJson::as_str).collect();
-    Some(parsed(format!("[{}]", texts.join(","))))
 }
 
 /// Returns the schema of a tool's arguments as a schema of an object. One that cannot be corrected accepts any object,
@@ -280,15 +184,6 @@ fn is_simple_pattern(pattern: &str) -> bool {
         };
     }
     true
-}
-
-/// Returns whether containers are nested too deeply for readers of other programs.
-fn is_too_deep(value: &RawJson) -> bool {
-    is_deeper_than(value.as_bytes(), MAX_DEPTH)
-}
-
-fn parsed(text: String) -> RawJson {
-    RawJson::parse(text.into()).expect("parts of JSON make JSON")
 }
 
 #[cfg(test)]

@@ -8,8 +8,10 @@
 
 mod anthropic;
 mod client_definition;
+mod client_result;
 mod dialect;
 mod gemini;
+mod member_form;
 mod openai;
 mod profile;
 mod projected_tool;
@@ -25,6 +27,7 @@ use crate::problem::{Problem, ProblemKind};
 use crate::validate::unreadable_schema_reason;
 use client_definition::complete_input_schema;
 pub use client_definition::{prompt_for_clients, resource_for_clients, tool_for_clients};
+pub use client_result::{ClientResult, InvalidMember, result_for_clients};
 pub use projected_tool::ProjectedTool;
 
 /// A model provider.

@@ -133,7 +133,6 @@ impl CallError {
                 "make the server write UTF-8 (for Python: PYTHONUTF8=1 in its `env`), or set its encoding if the \
                  configuration has a key for it"
             }
-            CallError::ListTooLarge(_) => "make the server offer fewer items, or raise the limit",
             CallError::ResponseTooLarge(_) => "request less: a part, a page, or with a filter",
             CallError::Unsupported(_) => "use a server, or a version of it, that supports this",
             CallError::InvalidParams(_) => return None,

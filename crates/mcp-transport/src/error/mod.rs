@@ -198,9 +198,6 @@ pub enum CallError {
     /// Not supported by the server or by its protocol version.
     #[error("{0}")]
     Unsupported(String),
-    /// A list does not end or exceeds a limit.
-    #[error("{0}")]
-    ListTooLarge(String),
     /// The response exceeds this message size limit in bytes.
     #[error("the server's response exceeds the message size limit of {0} bytes")]
     ResponseTooLarge(usize),
@@ -237,7 +234,6 @@ impl CallError {
             | CallError::TaskCancelled(_)
             | CallError::ResourceNotFound(_)
             | CallError::Unsupported(_)
-            | CallError::ListTooLarge(_)
             | CallError::ResponseTooLarge(_) => false,
         }
     }
@@ -256,7 +252,6 @@ impl CallError {
             | CallError::InputRequired(_)
             | CallError::ResourceNotFound(_)
             | CallError::Unsupported(_)
-            | CallError::ListTooLarge(_)
             | CallError::ResponseTooLarge(_) => ErrorKind::Protocol,
             CallError::TaskCancelled(_) => ErrorKind::Tool,
             CallError::OutcomeUnknown(_) => ErrorKind::OutcomeUnknown,
@@ -357,7 +352,6 @@ mod tests {
             CallError::TaskCancelled(None),
             CallError::ResourceNotFound(RpcError::new(-1, "no")),
             CallError::Unsupported("no".to_owned()),
-            CallError::ListTooLarge("no".to_owned()),
             CallError::ResponseTooLarge(1),
         ];
         res.extend(expiries.map(CallError::TimedOut));

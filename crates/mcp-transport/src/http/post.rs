@@ -8,14 +8,14 @@ use mcp_host_model::Method;
 use super::body::ResponseBodyError;
 use super::connection::{DriverCommand, HttpConnection};
 use super::events::{StreamEnd, StreamReader};
-use super::response::StatusMeaning;
+use super::response::{StatusMeaning, WordsOfError};
 use super::sessions::{MessageContext, MessageHeaders};
 use super::{body, response, resume};
 use crate::error::request_error::RequestError;
 use crate::net::headers::SESSION_ID;
 use crate::net::timeouts::{CANCEL_TIMEOUT, DRAIN_TIMEOUT, ERROR_BODY_TIMEOUT, NOTIFICATION_TIMEOUT};
 use crate::net::{ExchangeError, RequestParts, Response};
-use crate::rpc::scan::{ScannedFrame, scan};
+use crate::transport::scan::{ScannedFrame, scan};
 use crate::transport::{Epoch, OutboundMessage, RequestId, StreamError, StreamId};
 
 /// How long other messages wait for the response to `notifications/initialized`. A server that has not
@@ -27,6 +27,7 @@ struct SentRequest {
     id: RequestId,
     epoch: Epoch,
     context: MessageContext,
+    words: WordsOfError,
 }
 
 /// Sends a message and handles its response. Returns the epoch of a session with a configured id if this message is the
@@ -82,7 +83,8 @@ async fn send_request(
     message_headers: MessageHeaders,
 ) -> bool {
     let epoch = message.epoch;
-    let request = SentRequest { id, epoch, context: message_headers.context };
+    let words = WordsOfError::about(&message.head);
+    let request = SentRequest { id, epoch, context: message_headers.context, words };
     let mut response = match connection.send(post_parts(message, &message_headers)).await {
         Ok(response) => response,
         Err(failed) => {
@@ -155,8 +157,9 @@ impl SentRequest {
             return None;
         }
         // A response is accepted with any content type, other messages only as JSON.
-        if response::contains_response(&body, self.id) {
-            connection.inbound.deliver(StreamId::Request(self.id, self.epoch), body);
+        let scanned = scan(&body);
+        if response::has_response(&body, &scanned, self.id) {
+            connection.inbound.deliver_scanned(StreamId::Request(self.id, self.epoch), body, scanned);
             return None;
         }
         if response.has_content_type("application/json") && !body.is_empty() {
@@ -171,7 +174,7 @@ impl SentRequest {
         let error_body = response::parse_error_body(&beginning, None, &connection.endpoint.redactor);
         let problem =
             format!("the body (HTTP {status}) does not contain the response: {}", error_body.message);
-        if scan(&body) == ScannedFrame::Noise {
+        if scanned == ScannedFrame::Noise {
             return Some(StreamError::Lost(RequestError::InvalidResponse { status, problem }));
         }
         unusable(problem)
@@ -186,7 +189,7 @@ impl SentRequest {
         let status = response.status.as_u16();
         let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
         let error_body = response::parse_error_body(&body, Some(self.id), &connection.endpoint.redactor);
-        let meaning = response::classify_status(status, &error_body, self.context);
+        let meaning = response::classify_status(status, &error_body, self.context, self.words);
         let redactor = &connection.endpoint.redactor;
         let error = response::error_response(status, &response.headers, error_body, redactor);
         match meaning {
@@ -247,9 +250,9 @@ async fn send_notification(
         }
         let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
         let error_body = response::parse_error_body(&body, None, &connection.endpoint.redactor);
-        if response::classify_status(status, &error_body, message_headers.context)
-            == StatusMeaning::SessionLost
-        {
+        let meaning =
+            response::classify_status(status, &error_body, message_headers.context, WordsOfError::Suffice);
+        if meaning == StatusMeaning::SessionLost {
             connection.sessions.mark_lost(*epoch);
         }
         let redactor = &connection.endpoint.redactor;

@@ -2,16 +2,17 @@
 //!
 //! Servers report the same condition with different statuses and bodies. The rules are the narrowest that work with the
 //! servers in use: a lost session is reported by 404, or by 400 with a message about it; an error with the id of the
-//! request is its response, with any status.
+//! request is its response, with any status. Words alone prove nothing about a request that may have an effect, in a
+//! session in which the server has responded: a tool may use them too, and must not run twice.
 
 use bytes::Bytes;
-use mcp_host_model::code;
+use mcp_host_model::{Method, MethodName, code};
 
 use super::sessions::MessageContext;
 use crate::error::session_words::{reports_lost_session, reports_missing_initialization};
 pub(super) use crate::net::error_body::{ErrorBody, error_response, parse_error_body};
-use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
-use crate::transport::RequestId;
+use crate::transport::scan::{ResponseId, ScannedFrame, scan};
+use crate::transport::{MessageHead, RequestId};
 
 /// The meaning of an error status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,15 +30,20 @@ pub(super) enum StatusMeaning {
 /// Maximum number of messages in a body with one per line.
 const MAX_LINES: usize = 1024;
 
-/// Whether a frame contains the response to request `id`. An error without an id counts, on the request's own stream; a
-/// result without one does not.
+/// Whether a frame contains the response to request `id`.
 pub(super) fn contains_response(frame: &[u8], id: RequestId) -> bool {
-    match scan(frame) {
+    has_response(frame, &scan(frame), id)
+}
+
+/// Whether a scanned frame contains the response to request `id`. An error without an id counts, on the request's own
+/// stream; a result without one does not.
+pub(super) fn has_response(frame: &[u8], scanned: &ScannedFrame, id: RequestId) -> bool {
+    match scanned {
         ScannedFrame::Response { id: ResponseId::Number(number), .. }
-        | ScannedFrame::EmptyResponse(number) => number == id,
-        ScannedFrame::Response { id: ResponseId::Absent, is_error, .. } => is_error,
-        ScannedFrame::Batch(ranges) => ranges.into_iter().any(|range| {
-            let item = &frame[range];
+        | ScannedFrame::EmptyResponse(number) => *number == id,
+        ScannedFrame::Response { id: ResponseId::Absent, is_error, .. } => *is_error,
+        ScannedFrame::Batch(ranges) => ranges.iter().any(|range| {
+            let item = &frame[range.clone()];
             item.first() == Some(&b'{') && contains_response(item, id)
         }),
         ScannedFrame::Response { id: ResponseId::Foreign, .. }
@@ -63,11 +69,38 @@ pub(super) fn split_lines(body: &Bytes, id: RequestId) -> Option<Vec<Bytes>> {
     (lines.len() <= MAX_LINES && lines.iter().all(is_message)).then_some(lines)
 }
 
+/// Whether the words of an error suffice to repeat a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WordsOfError {
+    /// The message has no effect, or the server has responded to none in its session.
+    Suffice,
+    /// The message may have an effect. Whether the session is lost has to be checked.
+    ProveNothing,
+}
+
+impl WordsOfError {
+    /// Decides for a message.
+    pub(super) fn about(head: &MessageHead) -> WordsOfError {
+        let has_no_effect =
+            head.method.as_ref().and_then(MethodName::as_known).is_some_and(Method::is_read_only);
+        match head.in_established_session && !has_no_effect {
+            true => WordsOfError::ProveNothing,
+            false => WordsOfError::Suffice,
+        }
+    }
+}
+
 /// Interprets an error status.
-pub(super) fn classify_status(status: u16, error_body: &ErrorBody, context: MessageContext) -> StatusMeaning {
+pub(super) fn classify_status(
+    status: u16,
+    error_body: &ErrorBody,
+    context: MessageContext,
+    words: WordsOfError,
+) -> StatusMeaning {
     let error_code = error_body.error.as_ref().map(|it| it.code);
     let is_response = error_body.has_request_id && context != MessageContext::Handshake;
     let in_session = context == MessageContext::Session;
+    let words_suffice = words == WordsOfError::Suffice;
     match status {
         401 | 403 => StatusMeaning::Refused,
         // Some servers respond to an unknown method with 404.
@@ -75,6 +108,7 @@ pub(super) fn classify_status(status: u16, error_body: &ErrorBody, context: Mess
             StatusMeaning::SessionLost
         }
         400 if in_session
+            && words_suffice
             && reports_lost_session(&error_body.message)
             && !(is_response && error_code != Some(code::SERVER_ERROR)) =>
         {
@@ -82,6 +116,7 @@ pub(super) fn classify_status(status: u16, error_body: &ErrorBody, context: Mess
         }
         // A server without session ids can lose its state as well.
         400 if context == MessageContext::Sessionless
+            && words_suffice
             && reports_missing_initialization(&error_body.message)
             && !is_response =>
         {
@@ -130,7 +165,8 @@ mod tests {
 
     #[track_caller]
     fn check(status: u16, context: MessageContext, body: &'static str, want: StatusMeaning) {
-        assert_eq!(classify_status(status, &error_body(body), context), want, "{status} {context:?} {body}");
+        let got = classify_status(status, &error_body(body), context, WordsOfError::Suffice);
+        assert_eq!(got, want, "{status} {context:?} {body}");
     }
 
     const NO_SESSION: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
@@ -160,6 +196,26 @@ mod tests {
             StatusMeaning::SessionLost,
         );
         check(400, Sessionless, NOT_INITIALIZED, StatusMeaning::SessionLost);
+    }
+
+    // RPT-044
+    #[test]
+    fn words_prove_nothing_about_a_message_that_may_have_an_effect() {
+        let check = |status, context, body, want| {
+            let got = classify_status(status, &error_body(body), context, WordsOfError::ProveNothing);
+            assert_eq!(got, want, "{status} {context:?} {body}");
+        };
+        check(400, MessageContext::Session, "your session expired", StatusMeaning::Refused);
+        check(400, MessageContext::Session, NO_SESSION, StatusMeaning::Refused);
+        check(400, MessageContext::Sessionless, NOT_INITIALIZED, StatusMeaning::Refused);
+        check(404, MessageContext::Session, "", StatusMeaning::SessionLost);
+        let head = |method: Method, in_established_session| MessageHead {
+            in_established_session,
+            ..MessageHead::new(Some(1), method, None)
+        };
+        assert_eq!(WordsOfError::about(&head(Method::CallTool, true)), WordsOfError::ProveNothing);
+        assert_eq!(WordsOfError::about(&head(Method::CallTool, false)), WordsOfError::Suffice);
+        assert_eq!(WordsOfError::about(&head(Method::ListTools, true)), WordsOfError::Suffice);
     }
 
     #[test]

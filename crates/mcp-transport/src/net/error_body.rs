@@ -11,8 +11,8 @@ use serde::Deserialize;
 use crate::error::request_error::{AccessRefusal, ErrorResponse, ResponseSign};
 use crate::error::retry_after::RetryAfter;
 use crate::redact::Redactor;
-use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::transport::RequestId;
+use crate::transport::scan::{ResponseId, ScannedFrame, scan};
 
 /// Maximum size in bytes of the text of a body that an error message quotes.
 const MAX_QUOTED_BYTES: usize = 200;

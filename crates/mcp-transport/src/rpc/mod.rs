@@ -18,5 +18,4 @@ pub(crate) mod progress;
 #[cfg(any(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 pub(crate) mod rate_limiter;
 pub(crate) mod request_owner;
-pub mod scan;
 pub(crate) mod server_request;

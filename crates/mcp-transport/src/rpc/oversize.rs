@@ -4,9 +4,9 @@
 use bytes::{Bytes, BytesMut};
 
 #[cfg(any(feature = "stdio", feature = "sse"))]
-use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
-#[cfg(any(feature = "stdio", feature = "sse"))]
 use crate::transport::RequestId;
+#[cfg(any(feature = "stdio", feature = "sse"))]
+use crate::transport::scan::{ResponseId, ScannedFrame, scan};
 
 /// The number of bytes kept from the beginning and from the end: enough to find the id.
 const END_BYTES: usize = 256;

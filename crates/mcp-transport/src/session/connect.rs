@@ -14,7 +14,6 @@ use crate::session::connection::SessionParts;
 use crate::session::handshake::{self, HandshakeConnection, OpenedConnection};
 use crate::session::incoming::request_responder::RequestResponder;
 use crate::session::list_changes::ListSet;
-use crate::session::negotiated::NegotiatedSession;
 use crate::session::options::SessionOptions;
 use crate::session::session_state::SessionState;
 use crate::session::session_trust::SessionTrust;
@@ -93,7 +92,7 @@ impl Session {
         let (connection, options) = (&self.connection, &self.options);
         let handshake = HandshakeConnection { dial: self.dial.as_ref(), connection, options, epoch: next };
         let negotiated = match handshake::reopen(handshake).await {
-            Ok(negotiated) => Arc::new(NegotiatedSession { era_reason: self.era_reason(), ..negotiated }),
+            Ok(negotiated) => Arc::new(negotiated.with_era_reason(self.era_reason())),
             Err(error) => {
                 let error = Arc::new(error);
                 *last_failure = Some((Instant::now(), Arc::clone(&error)));

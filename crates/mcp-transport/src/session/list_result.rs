@@ -1,6 +1,6 @@
 //! The result of listing tools, prompts or resources.
 
-use mcp_host_model::{Freshness, InvalidItem, PageDefect};
+use mcp_host_model::{Freshness, InvalidItem, PageDefect, RpcError};
 
 /// A list of all pages, or of those that could be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,12 @@ pub enum ListDefect {
     /// The server returned the same cursor twice. Items that it repeated are dropped.
     #[error("the server returned the same cursor twice")]
     RepeatedCursor,
+    /// The list has more pages, items or bytes than the limits of the server allow. The rest was not read.
+    #[error("{0}")]
+    TooLong(String),
+    /// The server sent an error beside the list.
+    #[error("the server sent an error beside it: {0}")]
+    Error(RpcError),
     /// A page is wrong as a whole.
     #[error("{0}")]
     Page(PageDefect),
@@ -44,7 +50,10 @@ impl ListDefect {
     pub fn is_transient(&self) -> bool {
         match self {
             ListDefect::PageFailed { .. } | ListDefect::TemplatesFailed(_) => true,
-            ListDefect::RepeatedCursor | ListDefect::Page(_) => false,
+            ListDefect::RepeatedCursor
+            | ListDefect::TooLong(_)
+            | ListDefect::Error(_)
+            | ListDefect::Page(_) => false,
         }
     }
 }

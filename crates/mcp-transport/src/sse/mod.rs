@@ -30,7 +30,7 @@ use crate::net::event_stream::Event;
 use crate::net::url_endpoint::UrlOptions;
 use crate::net::{Client, HttpEndpoint, RequestTarget};
 use crate::rpc::rate_limiter::RateLimiter;
-use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
+use crate::transport::scan::{ResponseId, ScannedFrame, scan};
 use crate::transport::{Dial, Link, OutboundQueue, RequestId, StreamError, StreamId, Transport};
 use connection::SseConnection;
 use post::PostResult;

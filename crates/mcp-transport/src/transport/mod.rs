@@ -7,6 +7,8 @@ pub(crate) mod inline_sender;
 mod message;
 mod outbound;
 pub(crate) mod process_id;
+/// Public for the fuzz targets and benchmarks.
+pub mod scan;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +22,7 @@ use tokio::time::Instant;
 use crate::error::disconnect::Disconnect;
 use crate::error::request_error::RequestError;
 use crate::redact::map_json_strings;
+use scan::ScannedFrame;
 
 pub use message::{Epoch, HeaderParam, MessageHead, Outbound, OutboundMessage, RequestId};
 pub(crate) use outbound::MAX_CALLS;
@@ -169,6 +172,12 @@ impl Link {
 pub trait FrameSink: Send + Sync {
     /// Takes one complete frame. A transport whose server cannot flood it may ignore the result.
     fn deliver(&self, stream: StreamId, frame: Bytes) -> MessageClass;
+    /// Takes one complete frame that the transport has classified already.
+    #[doc(hidden)]
+    fn deliver_scanned(&self, stream: StreamId, frame: Bytes, scanned: ScannedFrame) -> MessageClass {
+        let _ = scanned;
+        self.deliver(stream, frame)
+    }
     /// Whether request `id` still waits for its response.
     fn is_pending(&self, id: RequestId) -> bool;
     /// Reports that the response stream of request `id` ended without a response. Ends the call.

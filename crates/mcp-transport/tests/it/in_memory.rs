@@ -16,6 +16,8 @@ pub(crate) type Peer = Arc<dyn Fn(&Value) -> Vec<Reply> + Send + Sync>;
 pub(crate) enum Reply {
     /// Sends this message on the shared stream.
     Send(Value),
+    /// Sends this text on the shared stream.
+    Text(String),
     /// Sends this message on the stream of this request.
     SendOn(u64, Value),
     /// Sends this message on the notification stream.
@@ -49,6 +51,7 @@ async fn run(peer: Peer, link: Link) -> Disconnect {
         for reply in peer(&serde_json::from_slice(&body).unwrap()) {
             let (stream, text) = match reply {
                 Reply::Send(message) => (StreamId::Shared, message.to_string()),
+                Reply::Text(text) => (StreamId::Shared, text),
                 Reply::SendOn(id, message) => (StreamId::Request(id, Epoch(0)), message.to_string()),
                 Reply::SendUnsolicited(message) => (StreamId::Notifications(Epoch(0)), message.to_string()),
                 Reply::Noise => (StreamId::Shared, "{what is this".to_owned()),

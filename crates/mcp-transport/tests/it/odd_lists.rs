@@ -3,7 +3,7 @@
 use mcp_host_transport::Eras;
 use serde_json::Value;
 
-use crate::in_memory::{answer, discovered, initialized, refuse};
+use crate::in_memory::{Reply, answer, discovered, initialized, refuse};
 use crate::session::{connect, names, pages};
 
 /// Lists the tools of a server that sends these pages, as members of the result, in order. `HANG` is a page that is
@@ -75,4 +75,83 @@ async fn rpt_021_empty_cursor_is_a_cursor_in_the_modern_era() {
     };
     let session = connect(Eras::Both, peer).await.0.unwrap();
     assert_eq!(names(&session.list_tools().await), "a b");
+}
+
+// RPT-024
+#[tokio::test(start_paused = true)]
+async fn list_that_exceeds_a_limit_has_its_beginning() {
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    let peer = move |message: &Value| match message["method"].as_str() {
+        Some("initialize") => answer(message, initialized("2025-11-25")),
+        Some("tools/list") => {
+            let number = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let tool = serde_json::json!({"name": format!("t{number}"), "inputSchema": {"type": "object"}});
+            answer(message, serde_json::json!({"tools": [tool, {}], "nextCursor": number.to_string()}))
+        }
+        _ => vec![],
+    };
+    let session = connect(Eras::Legacy, peer).await.0.unwrap();
+    let list = session.list_tools().await.unwrap();
+    assert_eq!((list.items.len(), list.rejected.len()), (50, 50));
+    assert_eq!(list.defect.unwrap().to_string(), "tools/list has more than 50 pages");
+    let mut limits = mcp_host_model::Limits::default();
+    limits.list_items = 5;
+    session.set_limits(limits.clone());
+    let list = session.list_tools().await.unwrap();
+    assert_eq!((list.items.len(), list.rejected.len()), (3, 2));
+    assert_eq!(list.defect.unwrap().to_string(), "tools/list has more than 5 items");
+    limits.list_items = 1_000;
+    limits.message_bytes = 400;
+    session.set_limits(limits.clone());
+    let list = session.list_tools().await.unwrap();
+    assert!((1..5).contains(&list.items.len()), "{list:?}");
+    assert_eq!(list.defect.unwrap().to_string(), "tools/list has more than 400 bytes");
+}
+
+// RPT-038
+#[tokio::test(start_paused = true)]
+async fn error_beside_a_list_is_told() {
+    let check = async |members: &'static str, want: &str| {
+        let peer = move |message: &Value| match message["method"].as_str() {
+            Some("initialize") => answer(message, initialized("2025-11-25")),
+            Some("tools/list") => {
+                vec![Reply::Text(format!(r#"{{"jsonrpc":"2.0","id":{},{members}}}"#, message["id"]))]
+            }
+            _ => vec![],
+        };
+        let session = connect(Eras::Legacy, peer).await.0.unwrap();
+        let outcome = session.list_tools().await;
+        let defect = outcome.as_ref().ok().and_then(|list| list.defect.as_ref());
+        let defect = defect.map(|defect| format!("; {defect}")).unwrap_or_default();
+        assert_eq!(names(&outcome) + &defect, want, "{members}");
+    };
+    let list = r#""result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}"#;
+    let error = r#""error":{"code":7,"message":"half"}"#;
+    check(list.to_owned().leak(), "a").await;
+    check(format!("{list},{error}").leak(), "a; the server sent an error beside it: half (code 7)").await;
+    check(format!(r#"{list},"error":null"#).leak(), "a").await;
+    check(format!("{error},{list}").leak(), "the server responded with an error: half (code 7)").await;
+}
+
+// RPT-034
+#[tokio::test(start_paused = true)]
+async fn unpaired_surrogates_in_a_list_are_replaced() {
+    let list = r#"{"tools":[{"name":"a\ud800","description":"b\udfff","inputSchema":{"type":"object","description":"\ud83d\ude00\ud83d"}}]}"#;
+    let peer = move |message: &Value| {
+        let result = match message["method"].as_str() {
+            Some("initialize") => {
+                let instructions = r#""instructions":"read\ud800 this","#;
+                initialized("2025-11-25").to_string().replacen('{', &format!("{{{instructions}"), 1)
+            }
+            Some("tools/list") => list.to_owned(),
+            _ => return vec![],
+        };
+        vec![Reply::Text(format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, message["id"]))]
+    };
+    let session = connect(Eras::Legacy, peer).await.0.unwrap();
+    assert_eq!(session.server().instructions.as_deref(), Some("read\u{fffd} this"));
+    let list = session.list_tools().await.unwrap();
+    let tool = &list.items[0];
+    assert_eq!((&*tool.name, &*tool.description_text()), ("a\u{fffd}", "b\u{fffd}"));
+    assert!(tool.raw.as_str().contains(r#""description":"\ud83d\ude00\ufffd""#), "{:?}", tool.raw);
 }

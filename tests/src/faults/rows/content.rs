@@ -29,8 +29,8 @@ pub(super) fn rows() -> Vec<FaultRow> {
         ),
         row("pages without end", "list=pages").want_on(
             ALL,
-            "list: too much | hello",
-            "not started: MCPProtocolError",
+            "hello | hello",
+            "MCPToolNotFoundError | MCPToolNotFoundError",
         ),
         row("the same page without end", "list=same-page").want_on(
             ALL,

@@ -33,7 +33,6 @@ use crate::protocol::frame::{self, ClientMessage, ClientRequest, FrameError};
 use crate::protocol::message_writer;
 use crate::protocol::oversized::message_size_error;
 use crate::session::client_session::ClientSession;
-use crate::session::dialog_table::ConnectionId;
 use crate::session::outbound_queue::{MessageSender, message_channel};
 use crate::session::request_client::RequestClient;
 use crate::session::usage::CapacityError;
@@ -55,7 +54,7 @@ pub(crate) async fn handle_post(
     let body = read_body(app, &client.account, head, body).await?;
     match session_id {
         Some(id) => handle_in_session(app, head, &client, id, body).await,
-        None => handle_without_session(app, connection.id, head, client, body).await,
+        None => handle_without_session(app, connection, head, client, body).await,
     }
 }
 
@@ -275,7 +274,7 @@ async fn handle_batch(
 /// Handles a message without a session id: `initialize`, or a message of a stateless client.
 async fn handle_without_session(
     app: &Arc<AppState>,
-    connection: ConnectionId,
+    connection: &ClientConnection,
     head: &Parts,
     client: AuthorizedClient<'_>,
     body: Bytes,

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::http::app_state::AppState;
 use crate::http::authorization::authorized_client::{self, AuthorizedClient};
+use crate::http::connection::client_connection::ClientConnection;
 use crate::http::endpoints::subscriptions;
 use crate::http::reply::errors::{ResponseResult, busy_error, refusal, too_many_sessions};
 use crate::http::reply::pending_response::{OnDisconnect, PendingResponse, Reply};
@@ -21,7 +22,7 @@ use crate::lists::resolution::Resolution;
 use crate::metrics::counters::CountedRequest;
 use crate::protocol::frame::ClientRequest;
 use crate::protocol::result_body::HandlerError;
-use crate::session::dialog_table::{ConnectionId, DialogKey, DialogName, MAX_NAME_BYTES};
+use crate::session::dialog_table::{DialogKey, DialogName, MAX_NAME_BYTES};
 use crate::session::outbound_queue::message_channel;
 use crate::session::request_client::RequestClient;
 use crate::session::usage::CapacityError;
@@ -29,7 +30,7 @@ use crate::session::usage::CapacityError;
 /// Handles a request.
 pub(crate) async fn respond(
     app: &AppState,
-    connection: ConnectionId,
+    connection: &ClientConnection,
     head: &Parts,
     client: AuthorizedClient<'_>,
     (request, mut counted): (ClientRequest, CountedRequest),
@@ -43,7 +44,7 @@ pub(crate) async fn respond(
     }
     let client_permit = app.acquire_stateless_permit(&client.principal).ok_or_else(busy_response)?;
     let permit = app.acquire_request_permit(Some(&client_permit)).ok_or_else(busy_response)?;
-    let features = app.gateway.features_cache.get(&capabilities);
+    let features = connection.features(&capabilities);
     let is_listening = request.method == Method::Listen;
     let resolution = if is_listening || request.method.as_known().is_some_and(Method::is_forwarded) {
         Some(client.resolve(app, features.audience, &request).await?)
@@ -67,7 +68,7 @@ pub(crate) async fn respond(
         // A leased server runs one instance per dialog, which is a conversation of a client.
         None if !resolution.as_ref().is_some_and(Resolution::may_use_lease) => None,
         None if principal.is_anonymous() => {
-            Some(DialogName::PerConnection(connection, features.capabilities.clone()))
+            Some(DialogName::PerConnection(connection.id, features.capabilities.clone()))
         }
         None => Some(DialogName::PerPrincipal(features.capabilities.clone())),
     };

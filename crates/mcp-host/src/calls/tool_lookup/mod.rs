@@ -2,7 +2,9 @@
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{ErrorKind, ExposureFilter, ExposureRules, ServerId};
-use mcp_host_registry::{Catalog, CompiledRules, Decision, ExposedTool, ServerLists, ToolLookup, decide};
+use mcp_host_registry::{
+    Catalog, CompiledRules, Decision, ExposedTool, ProblemKind, ServerLists, ToolLookup, decide,
+};
 
 use crate::calls::tool_call::{CalledTool, ToolCall};
 use crate::error::HostError;
@@ -124,6 +126,18 @@ fn missing_error<I>(
         ));
     }
     let mut hints = String::new();
+    let may_own = |id: &ServerId| {
+        let route = routing_table.routes.get(id);
+        is_named(id.as_str())
+            && route.is_some_and(|it| {
+                server.is_some() || has_affixes(&it.server, &it.server.spec.exposure.tools, name)
+            })
+    };
+    if let Some(problem) = routing_table.snapshot.problems.iter().map(|it| &it.problem).find(|problem| {
+        problem.kind == ProblemKind::ServerError && problem.server.as_ref().is_some_and(may_own)
+    }) {
+        hints.push_str(&format!("; {}", problem.message));
+    }
     let unavailable: Vec<String> =
         routing_table.unavailable.iter().map(|it| format!("'{}'", display_name(&it.name))).collect();
     if !unavailable.is_empty() {

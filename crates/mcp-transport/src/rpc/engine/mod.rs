@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use mcp_host_model::internal::replace_unpaired_surrogates;
 use mcp_host_model::{Method, MethodName, RawJson, RpcError, code};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, SemaphorePermit, TryAcquireError, mpsc};
@@ -28,9 +29,9 @@ use crate::rpc::outcome::RpcOutcome;
 use crate::rpc::pending::{InsertedCall, PendingCalls};
 use crate::rpc::progress::OnProgress;
 use crate::rpc::request_owner::CallOwner;
-use crate::rpc::scan::{ResponseId, ScannedFrame, scan};
 use crate::rpc::{frame, notification, progress};
 use crate::transport::inline_sender::ExchangeFuture;
+use crate::transport::scan::{ResponseId, ScannedFrame, scan};
 use crate::transport::{
     Dial, FrameSink, MessageClass, MessageHead, Outbound, OutboundMessage, OutboundQueue, OutboundSender,
     RequestId, StreamError, StreamId,
@@ -332,9 +333,9 @@ impl Engine {
 
     /// Handles a frame: completes a call, reports progress, or queues a message for the session. The transport limits
     /// the rate of messages by the returned class.
-    fn handle_frame(&self, stream: StreamId, frame: Bytes) -> MessageClass {
+    fn handle_frame(&self, stream: StreamId, frame: Bytes, scanned: ScannedFrame) -> MessageClass {
         let unsolicited = MessageClass::Unsolicited(1);
-        match scan(&frame) {
+        match scanned {
             ScannedFrame::Response { id: ResponseId::Number(id), is_error, payload_start, .. } => {
                 self.complete(stream, id, RpcOutcome::Response { frame, is_error, payload_start })
             }
@@ -364,8 +365,11 @@ impl Engine {
                 let error = StreamError::Lost(RequestError::EmptyResponse);
                 self.complete(stream, id, RpcOutcome::StreamFailed(error))
             }
-            ScannedFrame::Request { id, method, .. } => self.handle_request(stream, frame, id, method),
+            ScannedFrame::Request { id, method, .. } => {
+                self.handle_request(stream, replace_unpaired_surrogates(frame), id, method)
+            }
             ScannedFrame::Notification { method, params } if method == Method::Progress => {
+                let frame = replace_unpaired_surrogates(frame);
                 let progress = params.and_then(|it| progress::parse(&frame[it..]));
                 if let Some((id, progress)) = progress {
                     self.notify_listener(|| ServerEvent::Progress {
@@ -379,6 +383,7 @@ impl Engine {
                 unsolicited
             }
             ScannedFrame::Notification { method, .. } => {
+                let frame = replace_unpaired_surrogates(frame);
                 let owner = self.pending.owner(stream);
                 // Not queued, so that the events of a call are delivered before its result.
                 if let Some(on_event) = owner.caller().and_then(|it| it.on_event.as_ref())
@@ -394,7 +399,7 @@ impl Engine {
                 // A batch inside a batch is not JSON-RPC. Accepting it would allow unbounded nesting.
                 let items = items.into_iter().filter(|it| frame[it.clone()].first() == Some(&b'{'));
                 items
-                    .map(|it| self.handle_frame(stream, frame.slice(it)))
+                    .map(|it| self.deliver(stream, frame.slice(it)))
                     .reduce(MessageClass::combine)
                     .unwrap_or(unsolicited)
             }
@@ -454,7 +459,12 @@ impl Engine {
 
 impl FrameSink for Engine {
     fn deliver(&self, stream: StreamId, frame: Bytes) -> MessageClass {
-        self.handle_frame(stream, frame)
+        let scanned = scan(&frame);
+        self.handle_frame(stream, frame, scanned)
+    }
+
+    fn deliver_scanned(&self, stream: StreamId, frame: Bytes, scanned: ScannedFrame) -> MessageClass {
+        self.handle_frame(stream, frame, scanned)
     }
 
     fn is_pending(&self, id: RequestId) -> bool {

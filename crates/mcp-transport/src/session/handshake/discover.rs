@@ -61,6 +61,12 @@ impl HandshakeConnection<'_> {
                     _ => ProbeOutcome::Legacy(HandshakeFailure::Rejected(error)),
                 }
             }
+            // The server says when it can respond, so its era is not known yet.
+            RpcOutcome::StreamFailed(StreamError::Refused(error) | StreamError::Lost(error))
+                if error.retry_after().is_some() =>
+            {
+                ProbeOutcome::Failed(HandshakeFailure::Other(ConnectError::Refused(error)))
+            }
             // The other era would fail too.
             RpcOutcome::StreamFailed(StreamError::Unreachable(error)) => {
                 ProbeOutcome::Failed(HandshakeFailure::Other(ConnectError::Refused(error)))

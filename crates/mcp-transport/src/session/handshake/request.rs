@@ -1,5 +1,6 @@
 //! Sends the requests of a handshake.
 
+use mcp_host_model::internal::replace_unpaired_surrogates;
 use mcp_host_model::{Method, ProtocolVersion};
 
 use crate::rpc::engine::{CallSettings, CancelNotice};
@@ -7,6 +8,7 @@ use crate::rpc::frame;
 use crate::rpc::outcome::RpcOutcome;
 use crate::session::connection::SessionConnection;
 use crate::session::options::SessionOptions;
+use crate::session::requests::response::find_error_beside;
 use crate::transport::{Dial, Epoch, MessageHead, OutboundMessage};
 
 /// A connection and everything that its handshake needs.
@@ -35,9 +37,17 @@ impl HandshakeConnection<'_> {
         // `initialize` must not be cancelled, and the server does not need a cancel notice for a probe.
         let settings = CallSettings { cancel_notice: CancelNotice::Suppress, ..CallSettings::default() };
         let outcome = self.connection.engine.call(settings, message).await.1;
-        if let RpcOutcome::Response { .. } = outcome {
-            self.connection.record_response();
+        match outcome {
+            RpcOutcome::Response { frame, is_error, payload_start } => {
+                self.connection.record_response();
+                let frame = replace_unpaired_surrogates(frame);
+                if !is_error && let Some(error) = find_error_beside(&frame, payload_start, self.dial) {
+                    let (server, method) = (self.dial.label(), method.as_str());
+                    tracing::warn!(server, method, "the server sent an error beside the result: {error}");
+                }
+                RpcOutcome::Response { frame, is_error, payload_start }
+            }
+            failed => failed,
         }
-        outcome
     }
 }

@@ -212,10 +212,8 @@ impl Session {
             .unwrap_or(Err(CallError::TimedOut(Expiry::Absolute(limit))));
         match outcome {
             Ok(()) => {}
-            // The list exceeds a limit, or the connection ended: what came is not usable.
-            Err(error @ (CallError::ListTooLarge(_) | CallError::Closed(_) | CallError::NotSent(_))) => {
-                return Err(error);
-            }
+            // The connection ended: what came is not usable.
+            Err(error @ (CallError::Closed(_) | CallError::NotSent(_))) => return Err(error),
             Err(error) if pages.count == 0 || error.suggests_outage() => return Err(error),
             Err(error) => {
                 let (page, reason) = (pages.count + 1, error.to_string());
@@ -227,8 +225,8 @@ impl Session {
         Ok((list, expires_at))
     }
 
-    /// Requests pages until there is no cursor, or a cursor is repeated. Fails if the pages, their items or their bytes
-    /// are too many. Dropping the future keeps the pages that were read.
+    /// Requests pages until there is no cursor, a cursor is repeated, or the pages, their items or their bytes are too
+    /// many. Dropping the future keeps the pages that were read.
     async fn fetch_remaining_pages<T>(
         &self,
         request: &OutboundRequest<'_>,
@@ -239,26 +237,29 @@ impl Session {
         let method = &request.method;
         let mut bytes = 0;
         let mut params_text = String::new();
+        let too_long = |limit: usize, what: &str| {
+            Some(ListDefect::TooLong(format!("{method} has more than {limit} {what}")))
+        };
         while pages.count < limits.list_pages {
             let params = RequestParams::members(&params_text);
             let page_request = OutboundRequest { params, started_at: Instant::now(), ..request.clone() };
-            let response = self.request(&page_request).await?;
+            let response = self.request(&page_request).await?.without_unpaired_surrogates();
             let received_at = Instant::now();
             bytes += response.payload().len();
             if bytes > limits.message_bytes {
-                return Err(CallError::ListTooLarge(format!(
-                    "{method} has more than {} bytes",
-                    limits.message_bytes
-                )));
+                pages.list.defect = too_long(limits.message_bytes, "bytes");
+                return Ok(());
             }
             let mut page = response.read_with(reader.read_page)?;
             let next_cursor = page.next_cursor.take();
             pages.add(page, received_at);
+            if let Some(error) = response.error_beside(self.dial.as_ref()) {
+                pages.list.defect.get_or_insert(ListDefect::Error(error));
+            }
             if pages.list.items.len() + pages.list.rejected.len() > limits.list_items {
-                return Err(CallError::ListTooLarge(format!(
-                    "{method} has more than {} items",
-                    limits.list_items
-                )));
+                pages.truncate(limits.list_items);
+                pages.list.defect = too_long(limits.list_items, "items");
+                return Ok(());
             }
             // Since 2026-07-28 an empty cursor is a cursor (RPT-021).
             let is_last = |cursor: &PageCursor| self.era() == Era::Legacy && cursor.is_empty();
@@ -270,7 +271,8 @@ impl Session {
                 return Ok(());
             }
         }
-        Err(CallError::ListTooLarge(format!("{method} has more than {} pages", limits.list_pages)))
+        pages.list.defect = too_long(limits.list_pages, "pages");
+        Ok(())
     }
 }
 
@@ -313,6 +315,12 @@ impl<T> ListPages<T> {
             ),
         };
         self.count += 1;
+    }
+
+    /// Removes the items over this limit.
+    fn truncate(&mut self, limit: usize) {
+        self.list.items.truncate(limit);
+        self.list.rejected.truncate(limit - self.list.items.len());
     }
 
     /// Removes items whose definitions are those of earlier ones, byte for byte.

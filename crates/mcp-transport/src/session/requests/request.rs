@@ -20,7 +20,6 @@ use crate::rpc::outcome::RpcOutcome;
 use crate::rpc::progress::OnProgress;
 use crate::rpc::request_owner::CallOwner;
 use crate::session::negotiated::NegotiatedSession;
-use crate::session::negotiated::client_meta::modern_meta;
 use crate::session::options::{CallOptions, RetryPolicy};
 use crate::session::requests::request_params::{self, CallerParams};
 use crate::session::requests::response::{CallResponse, RawResponse};
@@ -362,11 +361,12 @@ impl Session {
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
         let caller_params = CallerParams::from_context(&options.context)?;
         let request = OutboundRequest::for_caller(method, params, &options, &caller_params);
-        if matches!(method, Method::GetPrompt | Method::ReadResource) {
-            self.request_with_input(&request).await?.into_response()
+        let response = if matches!(method, Method::GetPrompt | Method::ReadResource) {
+            self.request_with_input(&request).await?.into_response()?
         } else {
-            self.request(&request).await?.into_response(self.dial.as_ref())
-        }
+            self.request(&request).await?.into_response(self.dial.as_ref())?
+        };
+        Ok(response.map(RawJson::without_unpaired_surrogates))
     }
 
     /// Sends a request of the session itself, which may be repeated if its response was lost.
@@ -389,7 +389,7 @@ impl Session {
 
     /// The `_meta` members of a modern request with the client's name, capabilities and log level; `None` if they are
     /// those of the session.
-    fn own_meta(&self, request: &OutboundRequest<'_>, negotiated: &NegotiatedSession) -> Option<String> {
+    fn own_meta(&self, request: &OutboundRequest<'_>, negotiated: &NegotiatedSession) -> Option<Arc<str>> {
         if negotiated.version.era() == Era::Legacy {
             return None;
         }
@@ -403,8 +403,7 @@ impl Session {
             return None;
         }
         let level = log_level.filter(|_| negotiated.server.capabilities.logging).or(negotiated.log_level);
-        let has_tasks = negotiated.server.capabilities.tasks.call;
-        Some(modern_meta(negotiated.version, &self.options, &owner, level, has_tasks))
+        Some(negotiated.meta_of(&self.options, &owner, level))
     }
 
     fn read_rpc_error(&self, response: &RawResponse) -> CallError {

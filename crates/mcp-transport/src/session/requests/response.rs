@@ -1,13 +1,14 @@
 //! Responses to requests.
 
 use bytes::Bytes;
-use mcp_host_model::{Era, ParsedToolResult, RawJson, ResultInfo, ToolResult, read_result};
+use mcp_host_model::internal::replace_unpaired_surrogates;
+use mcp_host_model::{Era, ParsedToolResult, RawJson, ResultInfo, RpcError, ToolResult, read_result};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::CallError;
-use crate::rpc::scan::find_error_after;
 use crate::session::server_error::{read_error, redact_error};
+use crate::transport::scan::{find_error_after, find_value_end};
 use crate::transport::{Dial, RequestId};
 
 /// A response with the id of its request, and the kind of its result.
@@ -93,6 +94,12 @@ impl ResultForm for ToolResult {
     }
 }
 
+/// The error beside the result at `payload_start`, if there is one.
+pub(crate) fn find_error_beside(frame: &[u8], payload_start: usize, dial: &dyn Dial) -> Option<RpcError> {
+    let start = find_error_after(frame, find_value_end(frame, payload_start)?)?;
+    Some(redact_error(read_error(&frame[start..]), dial))
+}
+
 impl<T> ParsedResponse<T> {
     /// The response for the caller.
     pub(super) fn into_response(self) -> Result<CallResponse<T>, CallError> {
@@ -121,6 +128,16 @@ impl RawResponse {
     fn error_after(&self, length: usize, dial: &dyn Dial) -> Option<CallError> {
         let start = find_error_after(&self.frame, self.payload_start + length)?;
         Some(CallError::Rpc(redact_error(read_error(&self.frame[start..]), dial)))
+    }
+
+    /// The error beside the result, if there is one.
+    pub(super) fn error_beside(&self, dial: &dyn Dial) -> Option<RpcError> {
+        find_error_beside(&self.frame, self.payload_start, dial)
+    }
+
+    /// The response with U+FFFD instead of unpaired surrogates.
+    pub(super) fn without_unpaired_surrogates(self) -> RawResponse {
+        RawResponse { frame: replace_unpaired_surrogates(self.frame), ..self }
     }
 
     /// Parses the payload.

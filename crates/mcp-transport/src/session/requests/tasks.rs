@@ -312,8 +312,8 @@ impl Session {
         // The status messages are reported as progress, so the single requests report none.
         let mut options = options.clone();
         options.context.progress = None;
-        self.request(&OutboundRequest { server_requests, ..OutboundRequest::new(method, params, &options) })
-            .await
+        let request = OutboundRequest { server_requests, ..OutboundRequest::new(method, params, &options) };
+        Ok(self.request(&request).await?.without_unpaired_surrogates())
     }
 
     /// Sends `tasks/cancel` without waiting for the response.

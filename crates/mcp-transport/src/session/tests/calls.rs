@@ -152,8 +152,7 @@ fn error_text(error: &CallError) -> String {
         | CallError::InputRequired(_)
         | CallError::TaskCancelled(_)
         | CallError::ResourceNotFound(_)
-        | CallError::Unsupported(_)
-        | CallError::ListTooLarge(_) => panic!("unexpected error: {error}"),
+        | CallError::Unsupported(_) => panic!("unexpected error: {error}"),
     }
 }
 

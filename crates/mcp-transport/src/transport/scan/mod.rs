@@ -120,6 +120,12 @@ pub fn find_error_after(frame: &[u8], position: usize) -> Option<usize> {
     }
 }
 
+/// Finds the end of the value at `position`. `None` if there is none.
+pub fn find_value_end(frame: &[u8], position: usize) -> Option<usize> {
+    let mut cursor = FrameCursor { frame, position };
+    cursor.skip_value().then_some(cursor.position)
+}
+
 /// Classifies a response of the form that most servers use, without a loop over the keys. Returns the same result as
 /// [`scan_object`], or `None` for any other form.
 fn scan_common_response(frame: &[u8]) -> Option<ScannedFrame> {

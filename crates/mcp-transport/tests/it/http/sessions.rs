@@ -126,6 +126,15 @@ async fn lost_session_is_recognized_by_an_error_response_to_every_request() {
     .await;
 }
 
+// RPT-044
+#[tokio::test]
+async fn tool_whose_error_has_words_about_a_session_runs_once() {
+    let words = "the browser session expired";
+    check_kept(move |_| reply(400, "", words), words).await;
+    check_kept(|request| rpc_error(request, 400, -32000, "No valid session ID"), "No valid session ID").await;
+    check_kept(|_| reply(400, "", "Bad Request: Server not initialized"), "not initialized").await;
+}
+
 /// Checks that an error of a call is returned, and that the session stays.
 async fn check_kept(refusal: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static, want: &str) {
     let answered = AtomicUsize::new(0);
