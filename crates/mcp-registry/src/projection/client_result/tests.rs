@@ -1,3 +1,5 @@
+//! Results of servers that strict clients would refuse, and what a client gets instead.
+
 use super::*;
 
 /// Checks a result for clients of `version`. `want` is the result, followed by the corrected members, or the error.
