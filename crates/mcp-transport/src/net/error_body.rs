@@ -40,7 +40,7 @@ pub fn parse_error_body(body: &Bytes, id: Option<RequestId>, redactor: &Redactor
     {
         let message = redactor.clean(&error.message, MAX_RPC_MESSAGE_BYTES);
         // Data with a secret is dropped: after a change it would be wrong.
-        let data = error.data.filter(|data| data.as_str() == redactor.clean(data.as_str(), usize::MAX));
+        let data = error.data.filter(|data| redactor.redact_json(data.as_str()).is_none());
         let has_no_id = response_id == ResponseId::Absent;
         let has_request_id =
             matches!((response_id, id), (ResponseId::Number(number), Some(id)) if number == id);
@@ -51,7 +51,8 @@ pub fn parse_error_body(body: &Bytes, id: Option<RequestId>, redactor: &Redactor
             message,
         };
     }
-    let text = String::from_utf8_lossy(body);
+    // Redacted before the lines are joined, because a line break may interrupt a secret.
+    let text = redactor.clean(&String::from_utf8_lossy(body), usize::MAX);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     ErrorBody {
         error: None,

@@ -1,16 +1,21 @@
 //! Redacts known secrets in text from a server, because a server may repeat the secrets that it received.
 
 mod json;
+#[cfg(feature = "stdio")]
+mod lines;
 mod names;
 
 use std::cell::Cell;
 use std::iter::Peekable;
+use std::ops::Range;
 use std::str::Chars;
 
 use mcp_host_model::{Secret, is_invisible};
 use parking_lot::Mutex;
 
 pub use json::map_json_strings;
+#[cfg(feature = "stdio")]
+pub(crate) use lines::LineCleaner;
 pub use names::argument_secrets;
 #[cfg(feature = "stdio")]
 pub(crate) use names::inherited_secrets;
@@ -136,7 +141,8 @@ impl Redactor {
     /// Returns the text on one line, redacted, without control characters, cut to `limit` bytes.
     pub fn clean(&self, text: &str, limit: usize) -> String {
         // Control characters are removed first, so that one inside a secret does not prevent its redaction.
-        let mut res = replace_secrets(&self.secrets(), without_control_characters(text));
+        let visible = without_control_characters(text);
+        let mut res = redact_with(&self.secrets(), &visible).unwrap_or(visible).replace('\n', " ");
         if res.len() > limit {
             let cut = (0..=limit).rev().find(|it| res.is_char_boundary(*it)).unwrap_or_default();
             res.truncate(cut);
@@ -146,43 +152,72 @@ impl Redactor {
     }
 }
 
-/// Redacts these secrets in the text, also those that control characters interrupt. `None` if it contains none.
+/// Redacts these secrets in the text, also those that control characters, invisible characters or line breaks
+/// interrupt. `None` if it contains none.
 fn redact_with(secrets: &[Secret], text: &str) -> Option<String> {
-    let mut res = None;
-    for secret in secrets {
-        let current: &str = res.as_deref().unwrap_or(text);
-        if current.contains(secret.expose()) {
-            res = Some(current.replace(secret.expose(), "***"));
-        }
-    }
-    // A secret that is interrupted by invisible characters is found after their removal.
+    let found = find_secrets(secrets, text);
+    let res = (!found.is_empty()).then(|| mask(text, found));
+    // A secret that is interrupted is found after the removal of what interrupts it.
     let visible = without_control_characters(res.as_deref().unwrap_or(text));
-    if secrets.iter().any(|it| visible.contains(it.expose())) {
-        Some(replace_secrets(secrets, visible))
-    } else {
-        res
-    }
+    let interrupted = find_secrets(secrets, &visible);
+    if interrupted.is_empty() { res } else { Some(mask(&visible, interrupted)) }
 }
 
-/// Replaces these secrets where they are uninterrupted.
-fn replace_secrets(secrets: &[Secret], mut text: String) -> String {
-    for secret in secrets {
-        if text.contains(secret.expose()) {
-            text = text.replace(secret.expose(), "***");
-        }
+/// Finds the secrets in a text. A line break in the text stands for a blank, or interrupts a word.
+fn find_secrets(secrets: &[Secret], text: &str) -> Vec<Range<usize>> {
+    let find_all = |text: &str| {
+        let found = secrets.iter().flat_map(|secret| {
+            text.match_indices(secret.expose()).map(|(start, part)| start..start + part.len())
+        });
+        found.collect::<Vec<Range<usize>>>()
+    };
+    if !text.contains('\n') {
+        return find_all(text);
     }
-    text
+    let mut res = find_all(&text.replace('\n', " "));
+    let (joined, positions) = join_lines(text);
+    res.extend(find_all(&joined).into_iter().map(|it| positions[it.start]..positions[it.end - 1] + 1));
+    res
+}
+
+/// Joins the lines of a text without their indentation. Returns the position in the text of each byte.
+fn join_lines(text: &str) -> (String, Vec<usize>) {
+    let (mut joined, mut positions, mut start) = (String::new(), Vec::new(), 0);
+    for line in text.split_inclusive('\n') {
+        let content = line.trim();
+        let at = start + (line.len() - line.trim_start().len());
+        joined.push_str(content);
+        positions.extend(at..at + content.len());
+        start += line.len();
+    }
+    (joined, positions)
+}
+
+/// Replaces these ranges of a text. Ranges that overlap are replaced as one.
+fn mask(text: &str, mut ranges: Vec<Range<usize>>) -> String {
+    ranges.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+    let (mut res, mut end) = (String::with_capacity(text.len()), 0);
+    for range in ranges {
+        if range.start >= end {
+            res.push_str(&text[end..range.start]);
+            res.push_str("***");
+        }
+        end = end.max(range.end);
+    }
+    res.push_str(&text[end..]);
+    res
 }
 
 /// Removes control characters, escape sequences and invisible characters, which could control the terminal of the user,
-/// or interrupt a secret. Tabs and line breaks become blanks.
+/// or interrupt a secret. Tabs become blanks, and line breaks stay.
 fn without_control_characters(text: &str) -> String {
     let mut res = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
         match character {
             '\u{1b}' => skip_escape_sequence(&mut characters),
-            '\t' | '\n' => res.push(' '),
+            '\t' => res.push(' '),
+            '\n' => res.push('\n'),
             it if it.is_control() || is_invisible(it) => {}
             it => res.push(it),
         }
@@ -259,6 +294,18 @@ mod tests {
         }
         let key = Secret::new("-----BEGIN KEY-----\nMIIEabcdef\n-----END KEY-----\n");
         assert_eq!(Redactor::new(std::iter::once(&key)).clean("read MIIEabcdef", 40), "read ***");
+    }
+
+    // RPT-264
+    #[test]
+    fn secret_in_several_lines_is_redacted() {
+        check("no hunter2-\nand-more", "no ***");
+        check("no hunter2-\r\n   and-more, see", "no ***, see");
+        check("hun\nter2\nand on", "*** and on");
+        check("hunt\u{1b}[0m\ner2", "***");
+        check_parts("correct horse battery", "a correct\nhorse battery", "a ***");
+        check_json("[\"a\\nhunter2-and\\n-more\"]", Some("[\"a\\n***\"]"));
+        check_json("[\"a\\nhunter2 and\\nmore\"]", None);
     }
 
     #[track_caller]

@@ -13,6 +13,6 @@ pub(crate) fn read_error(payload: &[u8]) -> RpcError {
 
 /// Redacts secrets in a server's error. Error data that contains a secret is removed.
 pub(crate) fn redact_error(error: RpcError, dial: &dyn Dial) -> RpcError {
-    let data = error.data.filter(|it| dial.redact(it.as_str()) == it.as_str());
+    let data = error.data.filter(|it| dial.redact_json(it.as_str()).is_none());
     RpcError { code: error.code, message: dial.redact(&error.message), data }
 }

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::line_buffer::{Line, LineBuffer};
 use super::server::StdioServer;
 use super::stdout::read_into;
-use crate::redact::Redactor;
+use crate::redact::LineCleaner;
 use crate::rpc::rate_limiter::RateLimiter;
 
 /// Number of lines that are kept.
@@ -65,7 +65,7 @@ pub(super) struct StderrReader<S = ChildStderr> {
     stderr: S,
     lines: LineBuffer,
     tail: StderrTail,
-    redactor: Arc<Redactor>,
+    cleaner: LineCleaner,
     /// The command of the server, for the log.
     server: String,
     rate_limiter: RateLimiter,
@@ -84,7 +84,7 @@ impl<S: AsyncRead + Unpin> StderrReader<S> {
             stderr,
             lines: LineBuffer::new(MAX_READ_LINE_BYTES),
             tail,
-            redactor: Arc::clone(&server.redactor),
+            cleaner: LineCleaner::new(Arc::clone(&server.redactor)),
             server: server.endpoint.command.clone(),
             rate_limiter: RateLimiter::new(Instant::now()),
             response_count,
@@ -139,8 +139,8 @@ impl<S: AsyncRead + Unpin> StderrReader<S> {
         read.ok().filter(|it| *it > 0)
     }
 
-    fn push_line(&self, line: &[u8]) {
-        let text = self.redactor.clean(&String::from_utf8_lossy(line), MAX_TAIL_LINE_BYTES);
+    fn push_line(&mut self, line: &[u8]) {
+        let text = self.cleaner.clean(&String::from_utf8_lossy(line), MAX_TAIL_LINE_BYTES);
         if text.trim().is_empty() {
             return;
         }
