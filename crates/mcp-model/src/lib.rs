@@ -44,6 +44,7 @@ pub mod internal {
     pub use crate::json::unescape::{
         UnescapedString, replace_escape_if_unpaired, replace_unpaired_surrogates,
     };
+    pub use crate::server::value_name::{may_name_secret, names_secret, names_setting};
 }
 
 /// The error of [`ResourceBody::to_bytes`].

@@ -11,3 +11,4 @@ pub(crate) mod secret;
 pub(crate) mod sharing;
 pub(crate) mod spec;
 pub(crate) mod stdio_endpoint;
+pub(crate) mod value_name;

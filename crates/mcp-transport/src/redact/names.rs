@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use mcp_host_model::Secret;
 #[cfg(any(feature = "endpoint", feature = "stdio"))]
 use mcp_host_model::StdioEndpoint;
+use mcp_host_model::internal::{names_secret, names_setting};
 
 #[cfg(any(feature = "endpoint", feature = "stdio"))]
 use super::{json_secrets, secret_parts};
@@ -30,32 +31,6 @@ const NAME_OPTIONS: [&str; 15] = [
     "--python",
     "--require",
     "--import",
-];
-
-/// Last words of options in lower case whose values are settings.
-const SETTING_OPTIONS: [&str; 22] = [
-    "timezone",
-    "tz",
-    "port",
-    "host",
-    "hostname",
-    "transport",
-    "level",
-    "mode",
-    "timeout",
-    "dir",
-    "directory",
-    "folder",
-    "root",
-    "path",
-    "lang",
-    "language",
-    "locale",
-    "region",
-    "format",
-    "version",
-    "browser",
-    "color",
 ];
 
 /// Programs whose first argument names what they run. With any other program it may be a secret.
@@ -118,7 +93,7 @@ const MIN_INHERITED_BYTES: usize = 8;
 #[cfg(feature = "stdio")]
 pub(crate) fn inherited_secrets(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Secret> {
     let secrets = variables.filter_map(|(name, value)| {
-        let is_secret = is_secret_option(&name.to_str()?.to_ascii_lowercase());
+        let is_secret = names_secret(name.to_str()?);
         let value = value.into_string().ok().filter(|_| is_secret)?;
         let is_setting =
             value.starts_with(['/', '~', '.']) || value.bytes().all(|byte| byte.is_ascii_digit());
@@ -145,12 +120,12 @@ pub fn argument_secrets<'a>(command: &str, arguments: &'a [Secret]) -> impl Iter
             previous_option = Some(argument.to_ascii_lowercase());
             return false;
         }
-        if !is_name(argument) || option.as_deref().is_some_and(is_secret_option) {
+        if !is_name(argument) || option.as_deref().is_some_and(names_secret) {
             // An argument with blanks is the text of a script; the others are its arguments.
             has_name |= argument.contains([' ', '\n']);
             return true;
         }
-        if option.as_deref().is_some_and(is_setting_option) {
+        if option.as_deref().is_some_and(names_setting) {
             return false;
         }
         if option.as_deref().is_some_and(|option| NAME_OPTIONS.contains(&option)) {
@@ -162,16 +137,6 @@ pub fn argument_secrets<'a>(command: &str, arguments: &'a [Secret]) -> impl Iter
         }
         std::mem::replace(&mut has_name, true)
     })
-}
-
-/// Whether the name of an option or variable, in lower case, says that its value is a secret.
-fn is_secret_option(option: &str) -> bool {
-    ["token", "key", "secret", "passw", "auth", "credential"].iter().any(|word| option.contains(word))
-}
-
-/// Whether the last word of an option, in lower case, says that its value is a setting: `--local-timezone` (RPT-212).
-fn is_setting_option(option: &str) -> bool {
-    option.rsplit(['-', '_']).next().is_some_and(|word| SETTING_OPTIONS.contains(&word))
 }
 
 /// Whether an argument may be a name: it has no URL scheme, no `=`, and no blank.

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use mcp_host_model::internal::{may_name_secret, names_setting};
+
 /// Words, separated by blanks.
 pub(super) struct WordList(pub(super) &'static str);
 
@@ -40,21 +42,8 @@ const FLAGS_WITHOUT_VALUE: WordList = WordList(
 const SUBCOMMAND_NAMES: WordList =
     WordList("stdio sse http mcp serve server demo-server start run true false");
 
-/// Last words of names, of flags or variables, whose values are safe.
-const SAFE_NAMES: WordList = WordList(
-    "port host hostname transport level mode timeout dir directory folder cwd root path file config \
-    project package from with python module m format lang locale region debug version toolsets browser \
-    network platform color env workspace",
-);
-
-/// Substrings of names whose values are secret.
-const SECRET_PARTS: WordList = WordList(
-    "token secret passw passphrase context pwd apikey auth bearer cred cookie session private sign licen connection \
-    account login mnemonic wallet webhook cert",
-);
-/// Whole words of names whose values are secret.
-const SECRET_WORDS: WordList =
-    WordList("key api pw pin otp code sig salt jwt dsn user hash seed pat client id");
+/// Last words of names, of flags or variables, whose values are names or files.
+const NAME_WORDS: WordList = WordList("file config project package from with python module m env");
 
 /// Prefixes of tokens of well-known services.
 const TOKEN_PREFIXES: WordList = WordList(
@@ -152,7 +141,7 @@ fn classify(arg: &str, expected: NextArgument, is_container: bool) -> (Vec<Range
             (false, true) => (whole(), NextArgument::Other),
             (false, false) => {
                 let mut shown = vec![prefix(name.len() + 1)];
-                if !has_secret_name(name) {
+                if !may_name_secret(name) {
                     let at = name.len() + 1;
                     shown.extend(visible_url(value).into_iter().map(|it| it.start + at..it.end + at));
                 }
@@ -195,7 +184,7 @@ fn prefix(end: usize) -> Range<usize> {
 /// The role of the argument after a flag.
 fn argument_after_flag(flag: &str) -> NextArgument {
     let name = flag.trim_start_matches('-');
-    if has_secret_name(name) {
+    if may_name_secret(name) {
         NextArgument::SecretValue
     } else if FLAGS_WITHOUT_VALUE.contains(flag) || name.is_empty() {
         NextArgument::Other
@@ -209,16 +198,7 @@ fn argument_after_flag(flag: &str) -> NextArgument {
 /// Returns whether the value for this name is safe.
 fn has_safe_name(name: &str) -> bool {
     let last = name.rsplit(['-', '_', '.']).next().unwrap_or_default().to_ascii_lowercase();
-    SAFE_NAMES.contains(last.as_str()) && !has_secret_name(name)
-}
-
-/// Returns whether a name suggests a secret.
-fn has_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let is_secret_word = |it: &str| {
-        SECRET_WORDS.contains(it.trim_end_matches('s')) || it.ends_with("key") || it.ends_with("id")
-    };
-    SECRET_PARTS.words().any(|it| name.contains(it)) || name.split(['-', '_', '.']).any(is_secret_word)
+    (names_setting(name) || NAME_WORDS.contains(last.as_str())) && !may_name_secret(name)
 }
 
 /// Returns whether the text is `--flag`, or one or two letters after a dash, but not `-pPASSWORD`.
@@ -296,7 +276,7 @@ pub(super) fn is_plain_sentence(text: &str) -> bool {
         let word = if word == "-" { "" } else { word };
         words += usize::from(!word.is_empty());
         word.is_empty()
-            || (word.bytes().all(|it| it.is_ascii_alphabetic()) && is_word(word) && !has_secret_name(word))
+            || (word.bytes().all(|it| it.is_ascii_alphabetic()) && is_word(word) && !may_name_secret(word))
     });
     all_plain && words >= 3
 }

@@ -38,6 +38,8 @@ fn safe_values_are_shown() {
     check_shown("cmd /c npx -y @scope/name");
     check_shown("uv run --directory /srv/app server.py");
     check_shown("npx mcp-remote https://mcp.example.com:8080/v1/sse --transport=http-only");
+    // RPT-212
+    check_shown("uvx mcp-server-time --local-timezone Mars/Olympus --language en");
     check_shown("npx pkg --host 127.0.0.1 --port=9000 --config ./config.json");
 }
 
