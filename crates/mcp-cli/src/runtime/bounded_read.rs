@@ -1,8 +1,9 @@
 //! Reading of input with a limit on its size.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+
+use mcp_host_transport::open_named_file;
 
 /// Reads at most `max` bytes. Blocks.
 pub(crate) fn read_bytes(reader: impl Read, max: u64) -> io::Result<Vec<u8>> {
@@ -18,7 +19,7 @@ pub(crate) fn read_file(path: &Path, max: u64) -> io::Result<String> {
     let bytes = if path == Path::new("-") {
         read_bytes(io::stdin().lock(), max)?
     } else {
-        read_bytes(File::open(path)?, max)?
+        read_bytes(open_named_file(path)?, max)?
     };
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not valid UTF-8"))
 }

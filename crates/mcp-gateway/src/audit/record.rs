@@ -2,14 +2,13 @@
 //!
 //! A line has names, sizes and times, and no content: neither arguments nor results nor URIs.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::net::IpAddr;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use mcp_host_transport::open_for_appending;
 use serde::Serialize;
 use serde_json::json;
 
@@ -111,7 +110,7 @@ struct AuditTarget(Option<PathBuf>);
 impl LineTarget for AuditTarget {
     fn open(&mut self) -> io::Result<Box<dyn Write + Send>> {
         let Some(path) = &self.0 else { return Ok(Box::new(io::stdout())) };
-        Ok(Box::new(OpenOptions::new().append(true).create(true).mode(0o600).open(path)?))
+        Ok(Box::new(open_for_appending(path)?))
     }
 
     fn drop_notice(&self, lines: u64) -> String {

@@ -3,14 +3,14 @@
 //! Files are replaced atomically. Their names are hashes, because a URL may contain a secret. Empty lock files
 //! serialize token refreshes. The files are never removed: the system releases a lock when its process ends.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fs4::{FileExt, TryLockError};
 use mcp_host_oauth::{Grant, RefreshLock, TokenStore, TokenStoreError};
-use mcp_host_transport::open_regular_file;
+use mcp_host_transport::{open_lock_file, open_regular_file};
 use serde_json::{Value, json};
 use url::Url;
 
@@ -57,11 +57,7 @@ impl FileTokenStore {
     fn open_lock_file(&self, resource: &Url) -> Result<File, TokenStoreError> {
         let path = self.folder.join(format!("{}.lock", short_hash(resource.as_str())));
         create_private_folder(&self.folder).map_err(|it| store_error("create", &self.folder, &it))?;
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&path).map_err(|it| store_error("open", &path, &it))
+        open_lock_file(&path).map_err(|it| store_error("open", &path, &it))
     }
 
     /// Replaces a file atomically and durably.

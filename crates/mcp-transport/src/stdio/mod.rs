@@ -54,7 +54,7 @@ use process_group::ProcessGroup;
 pub use process_identity::ProcessIdentity;
 use program::{ChildCommand, DEFAULT_PATH};
 pub use receipt::{ReapedGroup, ReceiptDirectory};
-pub use regular_file::open_regular_file;
+pub use regular_file::{open_for_appending, open_lock_file, open_named_file, open_regular_file};
 pub(crate) use server::StdioOptions;
 use server::StdioServer;
 use spawn::SpawnedChild;

@@ -1,10 +1,11 @@
-//! Opens files that must not block: those that a search finds, or that a configuration names.
+//! Opens files that must not block: those that a search finds, that a configuration names, or that the user names.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
 
 /// Opens a regular file for reading. Any other file is an error, because it could block: a FIFO without a writer when
@@ -19,6 +20,47 @@ pub fn open_regular_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Opens a file that the user names, for reading: a regular file, or a stream that this process has already, such as
+/// `/dev/stdin` or the `/dev/fd/63` of a shell's `<(COMMAND)`. The stream may block when it is read.
+pub fn open_named_file(path: &Path) -> io::Result<File> {
+    if is_own_stream(path) { File::open(path) } else { open_regular_file(path) }
+}
+
+/// Opens a file for appending, and creates it for its owner only. Fails for a FIFO that nothing reads, which would
+/// block.
+pub fn open_for_appending(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = options.open(path).map_err(|error| match error.raw_os_error() {
+        Some(libc::ENXIO) => {
+            io::Error::new(io::ErrorKind::InvalidInput, "it is a pipe that no program reads")
+        }
+        _ => error,
+    })?;
+    // Only the opening must not block.
+    fcntl(&file, FcntlArg::F_SETFL(OFlag::O_APPEND))?;
+    Ok(file)
+}
+
+/// Opens a lock file, and creates it for its owner only. Fails for a link, which another user could have placed.
+pub fn open_lock_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
+    let file = file.map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) => io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link; delete it"),
+        _ => error,
+    })?;
+    check_kind(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Whether a path names an open file of this process.
+fn is_own_stream(path: &Path) -> bool {
+    let is_in = |folder: &str| path.parent() == Some(Path::new(folder));
+    path == Path::new("/dev/stdin") || is_in("/dev/fd") || is_in("/proc/self/fd")
+}
+
 fn check_kind(metadata: &fs::Metadata) -> io::Result<()> {
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
@@ -31,7 +73,7 @@ fn check_kind(metadata: &fs::Metadata) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::{Read, Write};
 
     use nix::sys::stat::Mode;
 
@@ -53,5 +95,56 @@ mod tests {
         assert_eq!(kind(Path::new("/dev/zero")), io::ErrorKind::InvalidInput);
         assert_eq!(kind(folder.path()), io::ErrorKind::IsADirectory);
         assert_eq!(kind(&path("missing")), io::ErrorKind::NotFound);
+    }
+    // RPT-250
+    #[test]
+    fn named_file_is_regular_or_a_stream_of_the_process() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(b"text").unwrap();
+        drop(writer);
+        let path = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+        let mut text = String::new();
+        open_named_file(Path::new(&path)).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "text");
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, Mode::S_IRWXU).unwrap();
+        for path in [&fifo, Path::new("/dev/tty"), Path::new("/dev/zero"), Path::new("/dev/fd/../zero")] {
+            assert!(open_named_file(path).is_err(), "{path:?}");
+        }
+    }
+
+    // RPT-250
+    #[test]
+    fn pipe_without_a_reader_is_not_appended_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, fifo) = (folder.path().join("file"), folder.path().join("fifo"));
+        for text in ["a", "b"] {
+            open_for_appending(&file).unwrap().write_all(text.as_bytes()).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "ab");
+        nix::unistd::mkfifo(&fifo, Mode::S_IRWXU).unwrap();
+        let error = open_for_appending(&fifo).unwrap_err();
+        assert_eq!(error.to_string(), "it is a pipe that no program reads");
+        let mut reader = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&fifo).unwrap();
+        open_for_appending(&fifo).unwrap().write_all(b"text").unwrap();
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "text");
+    }
+
+    // RPT-254
+    #[test]
+    fn lock_file_that_is_a_link_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::os::unix::fs::symlink(path("target"), path("link")).unwrap();
+        let error = open_lock_file(&path("link")).unwrap_err();
+        assert_eq!(error.to_string(), "it is a symbolic link; delete it");
+        assert!(!path("target").exists());
+        nix::unistd::mkfifo(&path("fifo"), Mode::S_IRWXU).unwrap();
+        assert!(open_lock_file(&path("fifo")).is_err());
+        open_lock_file(&path("lock")).unwrap();
+        open_lock_file(&path("lock")).unwrap();
     }
 }

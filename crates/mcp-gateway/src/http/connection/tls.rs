@@ -1,8 +1,10 @@
 //! TLS with a certificate and key from PEM files.
 
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use mcp_host_transport::open_named_file;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -59,11 +61,16 @@ pub(crate) fn is_http2<S>(stream: &TlsStream<S>) -> bool {
 /// Reads a PEM file of limited size.
 async fn read_pem(path: &Path) -> Result<Vec<u8>, ServeError> {
     let failed = |source| ServeError::TlsFile { path: path.to_owned(), source };
-    let length = tokio::fs::metadata(path).await.map_err(failed)?.len();
-    if length > MAX_PEM_BYTES {
-        return Err(failed(std::io::Error::other(format!("the file has more than {MAX_PEM_BYTES} bytes"))));
-    }
-    tokio::fs::read(path).await.map_err(failed)
+    let file = path.to_owned();
+    let read = tokio::task::spawn_blocking(move || {
+        let mut bytes = Vec::new();
+        open_named_file(&file)?.take(MAX_PEM_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MAX_PEM_BYTES {
+            return Err(io::Error::other(format!("the file has more than {MAX_PEM_BYTES} bytes")));
+        }
+        Ok(bytes)
+    });
+    read.await.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(failed)
 }
 
 /// The error for a file that is no usable PEM. It omits the parser's message, which may quote the key.
@@ -72,7 +79,7 @@ fn pem_error(path: &Path, error: &rustls::pki_types::pem::Error) -> ServeError {
         rustls::pki_types::pem::Error::NoItemsFound => "the file has no PEM section of this kind",
         _ => "the file is not valid PEM",
     };
-    ServeError::TlsFile { path: path.to_owned(), source: std::io::Error::other(message) }
+    ServeError::TlsFile { path: path.to_owned(), source: io::Error::other(message) }
 }
 
 #[cfg(test)]

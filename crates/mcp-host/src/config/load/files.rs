@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use mcp_host_transport::open_regular_file;
+use mcp_host_transport::{open_named_file, open_regular_file};
 
 /// The maximum file size, about a thousand times the largest known configuration.
 const MAX_FILE_BYTES: u64 = 8 << 20;
@@ -32,9 +32,9 @@ pub enum FileError {
     },
 }
 
-/// Reads a file as UTF-8 text of at most `MAX_FILE_BYTES`.
+/// Reads a file that the user names as UTF-8 text of at most `MAX_FILE_BYTES`; see [`open_named_file`].
 pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
-    read_text_of(File::open(path).map_err(FileError::Io)?)
+    read_text_of(open_named_file(path).map_err(open_error)?)
 }
 
 fn read_text_of(file: File) -> Result<String, FileError> {
@@ -59,11 +59,14 @@ fn read_text_of(file: File) -> Result<String, FileError> {
 
 /// Reads a regular file like [`read_text`]. Fails for any other file.
 pub(crate) fn read_regular_file(path: &Path) -> Result<String, FileError> {
-    let file = open_regular_file(path).map_err(|error| match error.kind() {
+    read_text_of(open_regular_file(path).map_err(open_error)?)
+}
+
+fn open_error(error: io::Error) -> FileError {
+    match error.kind() {
         io::ErrorKind::InvalidInput => FileError::NotRegular,
         _ => FileError::Io(error),
-    });
-    read_text_of(file?)
+    }
 }
 
 impl FileError {
@@ -128,8 +131,8 @@ mod tests {
         for read in [read_text, read_regular_file] {
             assert_eq!(read(folder.path()).unwrap_err().to_string(), "it is a directory");
             assert_eq!(read(&folder.path().join("no")).unwrap_err().to_string(), "it does not exist");
+            let error = read(Path::new("/dev/zero")).unwrap_err();
+            assert_eq!(error.to_string(), "it is not a regular file");
         }
-        let error = read_regular_file(Path::new("/dev/zero")).unwrap_err();
-        assert_eq!(error.to_string(), "it is not a regular file");
     }
 }

@@ -166,8 +166,8 @@ impl LoadError {
     }
 }
 
-/// Reads a file and resolves its servers. Blocks. The files of the request may be pipes; those that the configuration
-/// names must be regular files.
+/// Reads a file and resolves its servers. Blocks. The files of the request may be streams of this process, such as
+/// `/dev/stdin`; all others must be regular files.
 pub fn load(request: &LoadRequest) -> Result<LoadedConfig, LoadError> {
     load_with(request, &|file| {
         let is_requested = file == request.path || request.env_file.as_deref() == Some(file);

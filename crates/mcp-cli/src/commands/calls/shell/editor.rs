@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use mcp_host_config::Colour;
 use mcp_host_runtime::HostSnapshot;
+use mcp_host_transport::open_regular_file;
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
@@ -100,7 +101,9 @@ fn read_lines(
     editor.set_helper(Some(helper.clone()));
     if let Some(path) = history {
         // The file may not exist yet.
-        let _ = editor.load_history(path);
+        if open_regular_file(path).is_ok() {
+            let _ = editor.load_history(path);
+        }
     }
     while let Some(ReadRequest { prompt, reply }) = requests.blocking_recv() {
         let input = match editor.readline(prompt.as_str()) {

@@ -33,7 +33,7 @@ use crate::output::{count, json};
 use crate::render::events::{EventLine, change_lines, file_event_lines};
 use crate::render::status::server_lines_where;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signal, Signals};
+use crate::runtime::signals::{Signal, Signals, run_until_signal};
 use command::ShellCommand;
 use editor::{LineReader, LineResult};
 use tokenize::split_words;
@@ -66,12 +66,14 @@ struct Shell<'a> {
 pub(crate) async fn run(context: &Context, args: ShellArgs, signals: &mut Signals) -> Result<Exit, Failure> {
     let ShellArgs { file, record } = args;
     record.as_deref().map_or(Ok(()), check_output_path)?;
-    let FollowedConfig { request, approval } = FollowedConfig::find(context, file.as_deref()).await?;
+    let finding = FollowedConfig::find(context, file.as_deref());
+    let FollowedConfig { request, approval } = run_until_signal(signals, finding).await??;
     let is_interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
     // A user can correct the file while the shell runs, but every line of a script would fail.
     if !is_interactive {
         for file in &request.files {
-            StartRefusal::check(&context.open(&file.path).await.map_err(StartRefusal::from)?)?;
+            let opened = run_until_signal(signals, context.open(&file.path)).await?;
+            StartRefusal::check(&opened.map_err(StartRefusal::from)?)?;
         }
     }
     let recorder = record.as_ref().map(|_| Recorder::default());

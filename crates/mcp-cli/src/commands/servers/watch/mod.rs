@@ -24,7 +24,7 @@ use crate::output::json;
 use crate::render::events::{EventLine, change_lines, file_event_lines};
 use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
-use crate::runtime::signals::Signals;
+use crate::runtime::signals::{Signals, run_until_signal};
 
 /// How long new generations are collected before they are printed as one change. After a save, the new state is
 /// published shortly before the event of the save. This delay makes the event appear first.
@@ -33,7 +33,8 @@ const COALESCE_DELAY: Duration = Duration::from_millis(20);
 /// Follows the configuration until a signal arrives or the reader closes standard output.
 pub(crate) async fn run(context: &Context, args: WatchArgs, signals: &mut Signals) -> Result<Exit, Failure> {
     let WatchArgs { file, plain } = args;
-    let found = FollowedConfig::find(context, file.as_deref()).await.map_err(StartRefusal::from)?;
+    let finding = FollowedConfig::find(context, file.as_deref());
+    let found = run_until_signal(signals, finding).await?.map_err(StartRefusal::from)?;
     let FollowedConfig { request, approval } = found;
     if !plain && context.format == Format::Text && supports_full_screen() {
         let mut options = host::options(Supervision::default());

@@ -22,8 +22,8 @@ const MAX_RECORDING: u64 = 512 << 20;
 /// Serves until the client disconnects or a signal arrives.
 pub(crate) async fn run(context: &Context, args: ReplayArgs, signals: &mut Signals) -> Result<Exit, Failure> {
     let ReplayArgs { recording, server, http } = args;
-    let server =
-        run_blocking(move || select_recording(&read_recording(&recording)?, server.as_deref())).await?;
+    let reading = run_blocking(move || select_recording(&read_recording(&recording)?, server.as_deref()));
+    let server = run_until_signal(signals, reading).await??;
     if let Some(address) = http {
         return http::run(context, server, address, signals).await;
     }

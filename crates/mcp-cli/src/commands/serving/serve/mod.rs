@@ -34,7 +34,7 @@ use crate::output::failure::Failure;
 use crate::output::log::{self, LogLevelName, OPERATOR};
 use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
-use crate::runtime::signals::{Signal, Signals, serve_until_signal};
+use crate::runtime::signals::{Signal, Signals, run_until_signal, serve_until_signal};
 use events::{log_file_events, log_server_events};
 use hang_up::handle_hang_ups;
 use metrics::MetricsRecorder;
@@ -65,10 +65,15 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     };
     log::start_serving(args.log_level, default_level, args.log_format, context.console.err_colour)
         .map_err(Failure::usage)?;
-    let audit = audit::open_audit_log(&args).await?;
     let hang_up = signals.take_hang_up();
-    let prepared = prepare(&args, audit.clone()).await?;
-    let FollowedConfig { request, approval } = FollowedConfig::find(context, args.file.as_deref()).await?;
+    let preparing = async {
+        let audit = audit::open_audit_log(&args).await?;
+        let prepared = prepare(&args, audit.clone()).await?;
+        let config = FollowedConfig::find(context, args.file.as_deref()).await?;
+        Ok::<_, Failure>((audit, prepared, config))
+    };
+    let (audit, prepared, config) = run_until_signal(signals, preparing).await??;
+    let FollowedConfig { request, approval } = config;
     let mut options = host::gateway_options(Supervision::default());
     options.catalog.approval = approval;
     options.catalog.tool_budget.max_tools = args.max_tools;
