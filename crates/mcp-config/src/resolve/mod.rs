@@ -278,8 +278,8 @@ impl Resolver<'_> {
         };
         let pointer = self.pointer(&["auth", name]);
         let value = self.resolve_value(key.value(), &pointer, &format!("auth.{name}"))?;
-        let mut resolved = ClientCredentials::new(*grant, client_id, make(value));
-        (resolved.scopes, resolved.issuer) = (scopes.clone(), issuer.clone());
+        let mut resolved = ClientCredentials::new(*grant, client_id, make(value), issuer);
+        resolved.scopes = scopes.clone();
         Some(resolved)
     }
 

@@ -13,7 +13,8 @@ fn client_credentials_are_read_from_auth() {
         format!(r#"{{"mcpServers": {{"a": {{"url": "https://a.example/mcp", "auth": {auth}}}}}}}"#)
     };
     let text = entry(
-        r#"{"grant": "client_credentials", "clientId": "host", "clientSecret": "${SECRET}", "scopes": ["read"]}"#,
+        r#"{"grant": "client_credentials", "clientId": "host", "clientSecret": "${SECRET}", "scopes": ["read"],
+            "issuer": "https://id.example"}"#,
     );
     let reading = read_text(Profile::McpJson, &text);
     assert_eq!(diagnostic_lines(&reading), "");
@@ -24,7 +25,8 @@ fn client_credentials_are_read_from_auth() {
     let Endpoint::Http(endpoint) = resolve(&reading.servers[0], &context).unwrap().endpoint else { panic!() };
     let credentials = endpoint.client_credentials.unwrap();
     assert_eq!((&*credentials.client_id, credentials.key.value().expose()), ("host", "s3cret"));
-    assert_eq!((credentials.scopes, credentials.issuer), (vec!["read".to_owned()], None));
+    let want = (vec!["read".to_owned()], "https://id.example".to_owned());
+    assert_eq!((credentials.scopes, credentials.issuer), want);
 
     for (auth, wrong) in [
         // The forms of other programs are kept and not used.
@@ -33,6 +35,12 @@ fn client_credentials_are_read_from_auth() {
         (r#"{"grant": "password"}"#, "`grant` must be `client_credentials` or `token_exchange`"),
         (r#"{"grant": "client_credentials", "clientId": "x"}"#, "neither `clientSecret` nor `privateKey`"),
         (r#"{"grant": "client_credentials", "clientSecret": "x"}"#, "has no `clientId`"),
+        // RPT-232
+        (r#"{"grant": "client_credentials", "clientId": "x", "clientSecret": "y"}"#, "has no `issuer`"),
+        (
+            r#"{"grant": "client_credentials", "clientId": "x", "clientSecret": "y", "issuer": ""}"#,
+            "`issuer` must be a text",
+        ),
         (
             r#"{"grant": "client_credentials", "clientId": "x", "clientSecret": "y", "privateKey": "z"}"#,
             "both `clientSecret` and `privateKey`",
@@ -79,8 +87,8 @@ fn token_exchange_is_resolved_per_user() {
         (
             r#"{"grant": "token_exchange", "clientId": "host", "clientSecret": "x"}"#,
             "",
-            "`auth` has no `issuer`, which `token_exchange` needs",
-            "add the only authorization server that may receive the tokens of users",
+            "`auth` has no `issuer`, the only authorization server that receives the secret",
+            "add the server where the client is registered, as in `\"issuer\": \"https://id.example\"`",
         ),
         (
             r#"{"grant": "token_exchange", "clientId": "host", "clientSecret": "x", "isuer": "https://id.example"}"#,

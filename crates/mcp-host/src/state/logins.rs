@@ -235,7 +235,7 @@ fn unattended_grant(
     let client = OAuthClient::new(client_id, authentication);
     let mut grant = UnattendedGrant::new(client, kind);
     grant.scopes = scopes;
-    grant.issuer = issuer;
+    grant.issuer = Some(issuer);
     Ok(grant)
 }
 

@@ -13,14 +13,25 @@ pub struct ClientCredentials<V> {
     pub key: ClientKey<V>,
     /// The scopes to request; if empty, those that the server names.
     pub scopes: Vec<String>,
-    /// The only issuer that may receive the credentials. `None`: any issuer that the server names.
-    pub issuer: Option<String>,
+    /// The only issuer that receives the credentials. Without one, the server could name an issuer that collects them.
+    pub issuer: String,
 }
 
 impl<V> ClientCredentials<V> {
-    /// Creates credentials for the scopes that the server names, at any issuer.
-    pub fn new(grant: ClientGrant, client_id: impl Into<String>, key: ClientKey<V>) -> ClientCredentials<V> {
-        ClientCredentials { grant, client_id: client_id.into(), key, scopes: Vec::new(), issuer: None }
+    /// Creates credentials for the scopes that the server names.
+    pub fn new(
+        grant: ClientGrant,
+        client_id: impl Into<String>,
+        key: ClientKey<V>,
+        issuer: impl Into<String>,
+    ) -> ClientCredentials<V> {
+        ClientCredentials {
+            grant,
+            client_id: client_id.into(),
+            key,
+            scopes: Vec::new(),
+            issuer: issuer.into(),
+        }
     }
 }
 

@@ -68,14 +68,15 @@ pub(super) fn read(
     }
     let scopes = read_scopes(auth, &at, context);
     let issuer = text("issuer").map(|(issuer, _)| issuer);
-    if grant == ClientGrant::TokenExchange && auth.get("issuer").is_none() {
-        // Without it, a server could choose which authorization server receives the users' tokens.
-        let message = "`auth` has no `issuer`, which `token_exchange` needs";
-        let help = "add the only authorization server that may receive the tokens of users";
+    if auth.get("issuer").is_none() {
+        // Without it, a server could choose which authorization server receives the secret.
+        let message = "`auth` has no `issuer`, the only authorization server that receives the secret";
+        let help =
+            "add the server where the client is registered, as in `\"issuer\": \"https://id.example\"`";
         context.error(Code::MissingKey, &at, message, help);
     }
-    let mut credentials = ClientCredentials::new(grant, client_id?, key?);
-    (credentials.scopes, credentials.issuer) = (scopes, issuer);
+    let mut credentials = ClientCredentials::new(grant, client_id?, key?, issuer?);
+    credentials.scopes = scopes;
     Some(credentials)
 }
 

@@ -70,8 +70,7 @@ pub(crate) fn server(text: &str) -> ResolvedServer {
 fn user_endpoint(runtime: &str) -> Endpoint {
     let mut endpoint = UrlEndpoint::new(format!("https://a.example/{runtime}").parse().unwrap());
     let key = ClientKey::Secret("secret".into());
-    let mut credentials = ClientCredentials::new(ClientGrant::TokenExchange, "host", key);
-    credentials.issuer = Some("https://id.example".to_owned());
+    let credentials = ClientCredentials::new(ClientGrant::TokenExchange, "host", key, "https://id.example");
     endpoint.client_credentials = Some(credentials);
     Endpoint::Http(endpoint)
 }
