@@ -8,8 +8,9 @@ use std::sync::Arc;
 use mcp_host_model::Secret;
 use oauth2::TokenResponse;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata, CredentialStore,
-    InMemoryCredentialStore, OAuthClientConfig, OAuthTokenResponse, StoredCredentials, WWWAuthenticateParams,
+    AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata,
+    AuthorizationMetadataResolution, CredentialStore, InMemoryCredentialStore, OAuthClientConfig,
+    OAuthTokenResponse, StoredCredentials, WWWAuthenticateParams,
 };
 use serde_json::json;
 use url::Url;
@@ -23,6 +24,9 @@ use mcp_host_transport::internal::Redactor;
 
 /// Maximum length of foreign text in a message.
 pub(crate) const MAX_FOREIGN_TEXT_BYTES: usize = 300;
+
+/// Where an issuer is configured, for messages.
+const ISSUER_SETTINGS: &str = "`mcp-host login --issuer`, or `issuer` in the `auth` of its entry";
 
 /// Maximum number of scopes read from a challenge or metadata.
 pub(crate) const MAX_SCOPES: usize = 64;
@@ -72,6 +76,7 @@ pub(crate) enum FlowError {
 pub(crate) struct DiscoveredServer {
     manager: AuthorizationManager,
     pub(crate) metadata: AuthorizationMetadata,
+    /// The issuer at whose address the metadata was read. The metadata of a trusted issuer may name another one.
     pub(crate) issuer: String,
 }
 
@@ -91,7 +96,7 @@ impl Flow {
         earlier_grant: &(dyn Fn(&str) -> Result<Option<Grant>, String> + Sync),
         now: u64,
     ) -> Result<Grant, FlowError> {
-        let mut server = self.discover(request.challenge).await?;
+        let mut server = self.discover(request.challenge, self.issuer.as_deref()).await?;
         require_pkce(&server.metadata)?;
         let mut scopes =
             if request.scopes.is_empty() { server.select_scopes().await } else { request.scopes };
@@ -154,7 +159,7 @@ impl Flow {
 
     /// Refreshes a grant. The issuer must be unchanged.
     pub(crate) async fn refresh(&self, old: &Grant, now: u64) -> Result<Grant, FlowError> {
-        let mut server = self.discover(None).await?;
+        let mut server = self.discover(None, Some(&old.issuer)).await?;
         if server.issuer != old.issuer {
             return Err(FlowError::InvalidGrant);
         }
@@ -165,7 +170,7 @@ impl Flow {
             error => FlowError::Failed(describe_error(&error, &secrets)),
         };
         let store = InMemoryCredentialStore::new();
-        store.save(rmcp_credentials(old)).await.map_err(failed)?;
+        store.save(rmcp_credentials(old, &server.metadata)).await.map_err(failed)?;
         server.manager.set_credential_store(store);
         // A refresh does not redirect the user.
         let redirect = old.client.redirect_uri.as_ref().unwrap_or(&self.resource);
@@ -179,61 +184,91 @@ impl Flow {
     }
 
     /// Discovers the authorization server, from the challenge `header` or the metadata of the server.
-    pub(crate) async fn discover(&self, header: Option<&str>) -> Result<DiscoveredServer, FlowError> {
+    ///
+    /// `trusted` is the issuer that is configured, or that of a stored grant. Its metadata is used also if it names
+    /// another issuer. A server that has no usable metadata gets the configured issuer.
+    pub(crate) async fn discover(
+        &self,
+        header: Option<&str>,
+        trusted: Option<&str>,
+    ) -> Result<DiscoveredServer, FlowError> {
         let no_secrets = Redactor::new(std::iter::empty());
         let failed = |error: AuthError| FlowError::Failed(describe_error(&error, &no_secrets));
         let http_client = Arc::clone(&self.http_client) as _;
         self.http_client.begin_discovery();
         let manager = AuthorizationManager::new_with_oauth_http_client(self.resource.clone(), http_client);
         let mut manager = manager.await.map_err(failed)?;
-        let mut metadata = match manager.resolve_metadata_from_challenge(header).await {
-            Ok(resolution) => resolution.metadata,
-            // The document at this address names another issuer, whose own metadata is read instead.
-            Err(AuthError::AuthorizationServerMismatch { received_issuer: issuer, .. }) => {
-                self.fetch_metadata(&issuer).await.map_err(|_| self.unpublished_metadata_error(&issuer))?
+        let configured = self.issuer.as_deref();
+        let (metadata, issuer) = match manager.resolve_metadata_from_challenge(header).await {
+            Ok(AuthorizationMetadataResolution { metadata, source, .. }) => {
+                match (&metadata.issuer, configured) {
+                    (_, Some(configured)) if !source.is_discovered() => {
+                        self.trusted_metadata(configured).await?
+                    }
+                    (Some(issuer), _) => {
+                        let issuer = issuer.clone();
+                        (metadata, issuer)
+                    }
+                    // A server of 2025-03-26 without metadata is its own issuer.
+                    (None, _) => (metadata, self.resource.origin().ascii_serialization()),
+                }
             }
-            Err(error) => return Err(self.with_unreachable_origins(failed(error))),
+            // The document at the expected address names another issuer.
+            Err(AuthError::AuthorizationServerMismatch { expected_issuer, received_issuer }) => {
+                match trusted.filter(|trusted| is_same_issuer(trusted, &expected_issuer)) {
+                    Some(trusted) => self.trusted_metadata(trusted).await?,
+                    // Its own metadata is read instead.
+                    None => match self.fetch_metadata(&received_issuer).await {
+                        Ok(metadata) if metadata.issuer.as_deref() == Some(&*received_issuer) => {
+                            (metadata, received_issuer)
+                        }
+                        Ok(_) | Err(_) => {
+                            return Err(self.unpublished_metadata_error(&expected_issuer, &received_issuer));
+                        }
+                    },
+                }
+            }
+            Err(error) => match configured {
+                Some(configured) => self.trusted_metadata(configured).await?,
+                None => return Err(self.with_unreachable_origins(failed(error))),
+            },
         };
-        // A server of 2025-03-26 without metadata is its own issuer.
-        let default_issuer = || self.resource.origin().ascii_serialization();
-        let issuer = metadata.issuer.clone().unwrap_or_else(default_issuer);
-        if let Some(configured) = &self.issuer {
-            if *configured != issuer {
+        let (metadata, issuer) = match configured.filter(|configured| !is_same_issuer(configured, &issuer)) {
+            None => (metadata, issuer),
+            Some(configured) if self.http_client.is_listed(configured) => {
+                self.trusted_metadata(configured).await?
+            }
+            Some(configured) => {
                 let why = format!(
-                    "the server's authorization server {} is not the one that is configured, {}",
+                    "the server's authorization server {} is not the one that is configured, {}; if you trust it, \
+                     configure it: {ISSUER_SETTINGS}",
                     shorten(&issuer),
                     shorten(configured)
                 );
                 return Err(FlowError::Failed(why));
             }
-            metadata = self.fetch_metadata(configured).await?;
-        }
+        };
         manager.set_metadata(metadata.clone());
         Ok(DiscoveredServer { manager, metadata, issuer })
     }
 
-    /// Fetches the metadata of an issuer, from the issuer itself. A server can name a document that only claims to be
-    /// the issuer's.
-    pub(crate) async fn fetch_metadata(&self, issuer: &str) -> Result<AuthorizationMetadata, FlowError> {
-        let url: Url =
-            issuer.parse().map_err(|_| FlowError::Failed("the configured issuer is not a URL".to_owned()))?;
-        let no_secrets = Redactor::new(std::iter::empty());
-        let failed = |error: AuthError| FlowError::Failed(describe_error(&error, &no_secrets));
-        let http_client = Arc::clone(&self.http_client) as _;
-        let manager = AuthorizationManager::new_with_oauth_http_client(url, http_client);
-        let resolution = manager.await.map_err(failed)?.resolve_metadata_from_challenge(None).await;
-        let metadata = resolution.map_err(failed)?.metadata;
-        if metadata.issuer.as_deref() != Some(issuer) {
-            return Err(unusable_server_error("the configured issuer does not publish its metadata"));
-        }
-        Ok(metadata)
+    /// The metadata of a trusted issuer, which may name another issuer, with its address.
+    async fn trusted_metadata(&self, issuer: &str) -> Result<(AuthorizationMetadata, String), FlowError> {
+        Ok((self.fetch_metadata(issuer).await?, issuer.to_owned()))
     }
 
-    /// The error for metadata of an issuer that does not publish it itself.
-    fn unpublished_metadata_error(&self, issuer: &str) -> FlowError {
+    /// Fetches the metadata that an issuer publishes at its own address.
+    async fn fetch_metadata(&self, issuer: &str) -> Result<AuthorizationMetadata, FlowError> {
+        self.http_client.fetch_metadata(issuer).await.map_err(|why| unusable_server_error(&why))
+    }
+
+    /// The error for metadata at the address of an issuer that names another one, which does not publish it itself.
+    fn unpublished_metadata_error(&self, address: &str, issuer: &str) -> FlowError {
         let why = format!(
-            "the server's metadata is of the issuer {}, which does not publish it itself; if the server accepts a \
-             token of your own, put it in its `Authorization` header",
+            "the metadata at {} is of the issuer {}, which does not publish it itself; if you trust {0}, configure it \
+             as the issuer: {ISSUER_SETTINGS}; if the server accepts a token of your own, put it in its \
+             `Authorization` header",
+            shorten(address),
             shorten(issuer)
         );
         self.with_unreachable_origins(unusable_server_error(&why))
@@ -388,7 +423,7 @@ fn client_config(client: &RegisteredClient, redirect: &Url, scopes: &[String]) -
 }
 
 /// A grant in rmcp's form.
-fn rmcp_credentials(grant: &Grant) -> StoredCredentials {
+fn rmcp_credentials(grant: &Grant, metadata: &AuthorizationMetadata) -> StoredCredentials {
     let refresh = grant.refresh_token.as_ref().map(Secret::expose);
     let tokens = json!({
         "access_token": grant.access_token.expose(),
@@ -397,7 +432,7 @@ fn rmcp_credentials(grant: &Grant) -> StoredCredentials {
     });
     let tokens = serde_json::from_value(tokens).expect("it has what tokens need");
     StoredCredentials::new(grant.client.id.clone(), Some(tokens), grant.scopes.clone(), None)
-        .with_issuer(Some(grant.issuer.clone()))
+        .with_issuer(metadata.issuer.clone().or_else(|| Some(grant.issuer.clone())))
 }
 
 /// The error for an authorization server that cannot be used.
@@ -419,6 +454,11 @@ fn describe_error(error: &AuthError, secrets: &Redactor) -> String {
         next = cause.source();
     }
     format!("the login to the server failed: {}", secrets.clean(&text, MAX_FOREIGN_TEXT_BYTES))
+}
+
+/// Whether two texts name the same issuer. A slash at the end makes no difference.
+fn is_same_issuer(one: &str, other: &str) -> bool {
+    one.trim_end_matches('/') == other.trim_end_matches('/')
 }
 
 /// Truncates foreign text for a message.

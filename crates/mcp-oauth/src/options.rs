@@ -25,8 +25,8 @@ pub struct OAuthOptions {
     pub client_metadata: Option<Url>,
     /// A client that was registered by hand; takes precedence.
     pub client: Option<RegisteredClient>,
-    /// The only issuer that may be used. Without it a server chooses which authorization server receives the secret of
-    /// `client`.
+    /// The only issuer that may be used, also if its metadata names another one. Without it a server chooses which
+    /// authorization server receives the secret of `client`.
     pub issuer: Option<String>,
     /// Scopes to request in addition to those that the server names. A login that lacks one is replaced.
     pub scopes: Vec<String>,

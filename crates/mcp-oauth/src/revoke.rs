@@ -25,7 +25,7 @@ pub enum RevocationOutcome {
 impl Flow {
     /// Revokes a grant. The error contains the reason.
     pub(crate) async fn revoke(&self, grant: &Grant) -> Result<RevocationOutcome, String> {
-        let server = match self.discover(None).await {
+        let server = match self.discover(None, Some(&grant.issuer)).await {
             Ok(server) => server,
             Err(FlowError::Failed(why)) => return Err(why),
             Err(FlowError::InvalidGrant) => {

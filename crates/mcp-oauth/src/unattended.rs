@@ -134,7 +134,7 @@ impl Flow {
         now: u64,
     ) -> Result<Grant, FlowError> {
         let UnattendedGrant { client, kind, scopes: configured, issuer: _ } = unattended;
-        let server = self.discover(request.challenge).await?;
+        let server = self.discover(request.challenge, self.issuer.as_deref()).await?;
         let metadata = &server.metadata;
         let key = self.prove_with_new_key(request.accepts_proof, metadata)?;
         let mut scopes = if request.scopes.is_empty() { configured.clone() } else { request.scopes };

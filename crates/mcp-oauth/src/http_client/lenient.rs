@@ -14,6 +14,9 @@ const MAX_LIFETIME_SECONDS: f64 = 3.2e9;
 /// Minimum length of a secret that is removed from an error. A shorter one could be any word of it.
 const MIN_SECRET_BYTES: usize = 8;
 
+/// Maximum number of authorization servers that are read of a list.
+const MAX_LISTED_ISSUERS: usize = 16;
+
 /// Errors of a refresh that may succeed later, or with another client. The refresh token is still valid.
 const OTHER_REFRESH_ERRORS: [&str; 6] = [
     "invalid_client",
@@ -67,6 +70,38 @@ pub(crate) fn hide_secrets(mut response: Response<Vec<u8>>, secrets: &[String]) 
     }
     *response.body_mut() = text.into_bytes();
     response
+}
+
+/// Completes the response to a registration: without `redirect_uris`, those of the request are registered. Responses
+/// to other requests are returned as they are.
+pub(crate) fn normalize_registration(response: Response<Vec<u8>>, request: &[u8]) -> Response<Vec<u8>> {
+    let request: Map<String, Value> = serde_json::from_slice(request).unwrap_or_default();
+    let (Some(redirects), true) = (request.get("redirect_uris"), response.status().is_success()) else {
+        return response;
+    };
+    let Some(mut members) = parse_members(&response).filter(|it| it.contains_key("client_id")) else {
+        return response;
+    };
+    if !members.get("redirect_uris").is_some_and(Value::is_array) {
+        members.insert("redirect_uris".to_owned(), redirects.clone());
+    }
+    if let Some(Value::Number(id)) = members.get("client_id") {
+        let id = id.to_string();
+        members.insert("client_id".to_owned(), id.into());
+    }
+    // An empty secret is none.
+    if members.get("client_secret").and_then(Value::as_str).is_none_or(str::is_empty) {
+        members.remove("client_secret");
+    }
+    with_json(response, members)
+}
+
+/// The authorization servers that the metadata of a protected resource lists. Empty for other documents.
+pub(crate) fn listed_issuers(response: &Response<Vec<u8>>) -> Vec<String> {
+    let members = parse_members(response).filter(|it| !it.contains_key("token_endpoint")).unwrap_or_default();
+    let listed = members.get("authorization_servers").and_then(Value::as_array).into_iter().flatten();
+    let listed = listed.filter_map(Value::as_str).take(MAX_LISTED_ISSUERS);
+    listed.map(|issuer| issuer.trim().to_owned()).collect()
 }
 
 /// Whether a request was refused because the server does not know the parameter `resource`.
@@ -251,6 +286,26 @@ mod tests {
         check(400, body, r#"{"error":"x","error_description":"you sent ***, *** and short"}"#);
         check(500, "verifier-0123 a\"b-012345", "*** ***");
         check(200, r#"{"access_token":"verifier-0123"}"#, r#"{"access_token":"verifier-0123"}"#);
+    }
+
+    #[track_caller]
+    fn check_registration(body: Value, want: Value) {
+        let request = json!({"redirect_uris": ["http://127.0.0.1:9/callback"]}).to_string();
+        let got = normalize_registration(response(201, &body.to_string()), request.as_bytes());
+        assert_eq!(serde_json::from_slice::<Value>(got.body()).unwrap(), want, "{body}");
+    }
+
+    // RPT-144
+    #[test]
+    fn registration_is_completed() {
+        let sent = json!(["http://127.0.0.1:9/callback"]);
+        check_registration(json!({"client_id": "c"}), json!({"client_id": "c", "redirect_uris": sent}));
+        let nulls = json!({"client_id": 7, "client_secret": "", "redirect_uris": null});
+        check_registration(nulls, json!({"client_id": "7", "redirect_uris": sent}));
+        let complete =
+            json!({"client_id": "c", "client_secret": "s", "redirect_uris": ["https://x.example"]});
+        check_registration(complete.clone(), complete);
+        check_registration(json!({"error": "x"}), json!({"error": "x"}));
     }
 
     #[track_caller]

@@ -1,6 +1,7 @@
 //! The HTTP client for logins: few, small, bounded requests to allowed addresses only.
 
 mod lenient;
+mod metadata;
 pub(crate) mod url_policy;
 
 use std::error::Error;
@@ -46,6 +47,8 @@ pub(crate) struct HttpClient {
     token_wait: Mutex<Option<(String, Instant)>>,
     /// The origins that could not be reached since the discovery began.
     unreachable: Mutex<Vec<UnreachableOrigin>>,
+    /// The authorization servers that the server has listed since the discovery began.
+    listed_issuers: Mutex<Vec<String>>,
 }
 
 /// An origin whose documents count as missing, because it could not be reached.
@@ -87,6 +90,7 @@ impl HttpClient {
             proof: Mutex::default(),
             token_wait: Mutex::default(),
             unreachable: Mutex::default(),
+            listed_issuers: Mutex::default(),
         }
     }
 
@@ -117,9 +121,16 @@ impl HttpClient {
         *self.proof.lock() = proof;
     }
 
-    /// Forgets the unreachable origins, so that a new discovery tries them again.
+    /// Forgets what the last discovery has found, so that a new one tries everything again.
     pub(crate) fn begin_discovery(&self) {
         self.unreachable.lock().clear();
+        self.listed_issuers.lock().clear();
+    }
+
+    /// Whether the server lists this issuer among its authorization servers.
+    pub(crate) fn is_listed(&self, issuer: &str) -> bool {
+        let listed = self.listed_issuers.lock();
+        listed.iter().any(|it| it.trim_end_matches('/') == issuer.trim_end_matches('/'))
     }
 
     /// The origins that this discovery could not reach, with the reasons. `None` if it reached all.
@@ -146,8 +157,11 @@ impl HttpClient {
             return Ok(not_found());
         }
         match self.fetch(request).await {
-            Ok(response) => lenient::normalize_resource_metadata(response, url, &self.resource)
-                .map_err(HttpClientError::Failed),
+            Ok(response) => {
+                self.listed_issuers.lock().extend(lenient::listed_issuers(&response));
+                lenient::normalize_resource_metadata(response, url, &self.resource)
+                    .map_err(HttpClientError::Failed)
+            }
             Err(error @ (HttpClientError::Failed(_) | HttpClientError::TimedOut))
                 if url.origin() != self.resource.origin() =>
             {
@@ -173,7 +187,8 @@ impl HttpClient {
         let token_form = TokenForm::parse(&parts, &body);
         let sending = async {
             let Some(form) = token_form else {
-                return self.send(url, parts.method, parts.headers, body).await;
+                let response = self.send(url, parts.method, parts.headers, body.clone()).await?;
+                return Ok(lenient::normalize_registration(response, &body));
             };
             let mut response = self.request_token(&url, parts.headers.clone(), body).await?;
             if lenient::refuses_resource(&response)

@@ -70,6 +70,10 @@ pub(crate) struct AuthorityState {
     pub(crate) requires_proof: bool,
     /// The proofs of possession: path, header and claims of each.
     pub(crate) proofs: Vec<(String, Value, Value)>,
+    /// Whether the resource has no metadata of its own.
+    pub(crate) has_no_resource_metadata: bool,
+    /// Whether the response to a registration has the id of the client only.
+    pub(crate) registers_tersely: bool,
     /// Refresh tokens that were used.
     used_refresh_tokens: BTreeSet<String>,
 }
@@ -152,6 +156,9 @@ impl AuthorityState {
         let origin = self.origin.clone();
         match path {
             "/mcp" => self.resource(body, bearer),
+            "/.well-known/oauth-protected-resource/mcp" if self.has_no_resource_metadata => {
+                plain(404, &Value::Null)
+            }
             "/.well-known/oauth-protected-resource/mcp" => {
                 let authorities = self.named_authorities.clone().unwrap_or_else(|| json!([origin]));
                 let resource = self.stated_resource.clone().unwrap_or_else(|| format!("{origin}/mcp"));
@@ -228,6 +235,9 @@ impl AuthorityState {
             serde_json::from_value(request["redirect_uris"].clone()).unwrap_or_default();
         let id = self.create_value("client");
         self.clients.insert(id.clone(), redirects.clone());
+        if self.registers_tersely {
+            return plain(201, &json!({"client_id": id}));
+        }
         plain(
             201,
             &json!({"client_id": id, "redirect_uris": redirects, "token_endpoint_auth_method": "none"}),

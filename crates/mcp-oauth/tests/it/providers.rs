@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use mcp_host_model::Secret;
-use mcp_host_oauth::{Grant, MemoryTokenStore, RegisteredClient, TokenStore, UserAgent};
+use mcp_host_oauth::{Grant, MemoryTokenStore, OAuth, OAuthOptions, RegisteredClient, TokenStore, UserAgent};
 use serde_json::json;
 
 use crate::authority::{Authority, BASIC};
@@ -91,8 +91,85 @@ async fn metadata_of_another_issuer_is_read_from_that_issuer() {
     assert_eq!((front.count("register"), issuer.count("register")), (0, 1), "{error}");
     front.state().claimed_issuer = Some("http://127.0.0.1:1".to_owned());
     let error = connect(&front.url, oauth(&front.url, &store, Some(user()))).await.err().unwrap().to_string();
-    assert!(error.contains("of the issuer http://127.0.0.1:1, which does not publish it itself"), "{error}");
+    assert!(
+        error.contains("is of the issuer http://127.0.0.1:1, which does not publish it itself"),
+        "{error}"
+    );
     assert_eq!(front.count("register"), 0);
+}
+
+// RPT-144
+#[tokio::test]
+async fn registration_without_redirect_uris_works() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    authority.state().registers_tersely = true;
+    let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    assert_eq!(call(&session, "echo").await.unwrap(), "done");
+}
+
+/// The authorization of a host with a configured issuer.
+fn with_issuer(url: &str, store: &Arc<MemoryTokenStore>, issuer: &str) -> Arc<OAuth> {
+    let mut options = OAuthOptions::new(Arc::clone(store) as _, "test");
+    options.user_agent = Some(browser());
+    options.issuer = Some(issuer.to_owned());
+    // Without metadata of the resource, no scope is named.
+    options.scopes = vec![BASIC.to_owned()];
+    Arc::new(OAuth::new(&url.parse().unwrap(), options).unwrap())
+}
+
+// RPT-223
+#[tokio::test]
+async fn configured_issuer_is_used_though_its_metadata_names_another() {
+    for has_no_resource_metadata in [true, false] {
+        let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+        let origin = authority.url.trim_end_matches("/mcp").to_owned();
+        let parent = "http://127.0.0.1:1/parent";
+        authority.state().claimed_issuer = Some(parent.to_owned());
+        authority.state().redirect_issuer = Some(parent.to_owned());
+        authority.state().has_no_resource_metadata = has_no_resource_metadata;
+        let refused = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await;
+        let error = refused.err().unwrap().to_string();
+        for part in [&origin, parent, "`mcp-host login --issuer`", "`issuer` in the `auth`"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        for issuer in [origin.clone(), format!("{origin}/")] {
+            let store = Arc::new(MemoryTokenStore::default());
+            let session =
+                connect(&authority.url, with_issuer(&authority.url, &store, &issuer)).await.unwrap();
+            assert_eq!(call(&session, "echo").await.unwrap(), "done");
+            // Another process, which knows the stored login only, refreshes it.
+            authority.expire_tokens();
+            let session = connect(&authority.url, oauth(&authority.url, &store, None)).await.unwrap();
+            assert_eq!(call(&session, "echo").await.unwrap(), "done");
+        }
+        assert_eq!((authority.count("authorize"), authority.count("refresh")), (2, 2));
+    }
+}
+
+// RPT-223
+#[tokio::test]
+async fn configured_issuer_is_used_if_it_is_listed_or_nothing_is() {
+    let (server, issuer) = (Authority::start().await, Authority::start().await);
+    let [origin, other] = [&issuer, &server].map(|it| it.url.trim_end_matches("/mcp").to_owned());
+    let store = Arc::new(MemoryTokenStore::default());
+    server.state().named_authorities = Some(json!([other, origin]));
+    let attempt = || async {
+        let user: Arc<dyn UserAgent> = Arc::new(DecliningUser(AtomicUsize::new(0)));
+        let mut options = OAuthOptions::new(Arc::clone(&store) as _, "test");
+        (options.user_agent, options.issuer) = (Some(user), Some(origin.clone()));
+        let oauth = OAuth::new(&server.url.parse().unwrap(), options).unwrap();
+        connect(&server.url, Arc::new(oauth)).await.err().unwrap().to_string()
+    };
+    assert!(attempt().await.contains("the login was refused"));
+    assert_eq!((server.count("register"), issuer.count("register")), (0, 1));
+    server.state().named_authorities = Some(json!([other]));
+    let error = attempt().await;
+    assert!(error.contains("is not the one that is configured") && error.contains("--issuer"), "{error}");
+    assert_eq!((server.count("register"), issuer.count("register")), (0, 1));
+    // Metadata that cannot be used does not prevent it.
+    server.state().named_authorities = Some(json!(["http://127.0.0.1:1/dead"]));
+    assert!(attempt().await.contains("the login was refused"));
+    assert_eq!((server.count("register"), issuer.count("register")), (0, 2));
 }
 
 /// A hostile server that names a document as its authorization server, which claims another issuer.
