@@ -125,6 +125,75 @@ async fn a_login_serves_every_command_until_logout() {
     assert_eq!((again.code, again.stdout.as_str()), (Some(0), "no login to `guarded` is stored\n"));
 }
 
+/// Another user of the machine reads the arguments of the program that opens the browser, and completes the login first.
+// RPT-231
+#[tokio::test(flavor = "multi_thread")]
+async fn arguments_of_the_browser_do_not_help_to_complete_a_login() {
+    let place = Place::new().await;
+    let (bin, opened) = (place.folder.path().join("bin"), place.folder.path().join("opened"));
+    std::fs::create_dir(&bin).unwrap();
+    let opener = bin.join("xdg-open");
+    let script = format!("#!/bin/sh\nprintf %s \"$*\" > {0}.new\nmv {0}.new {0}\n", opened.display());
+    std::fs::write(&opener, script).unwrap();
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let login = place.command(&["login", "guarded"]).env("PATH", path).env("DISPLAY", ":0").start();
+    let arguments = tokio::task::spawn_blocking(move || {
+        mcp_testkit::wait::block_until(|| opened.exists());
+        std::fs::read_to_string(opened).unwrap()
+    });
+    let arguments = arguments.await.unwrap();
+    let page = Path::new(&arguments);
+    assert_eq!((mode(page), mode(page.parent().unwrap())), (0o600, 0o700), "{arguments}");
+
+    let text = std::fs::read_to_string(page).unwrap();
+    let start = text.split_once("url=").unwrap().1.split_once('"').unwrap().0.to_owned();
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder().no_proxy().tls_certs_only([]);
+    let client = client.redirect(reqwest::redirect::Policy::none()).build().unwrap();
+    // The attacker finds the port, and guesses from what it has read.
+    let origin = start.split_once("/login/").unwrap().0;
+    let name = page.file_stem().unwrap().to_str().unwrap().trim_start_matches("login-");
+    for guess in [format!("/login/{name}"), "/login/".to_owned(), "/callback?code=mine&state=s".to_owned()] {
+        let refused = client.get(format!("{origin}{guess}")).send().await.unwrap();
+        assert_eq!(refused.status(), 404, "{guess}");
+    }
+    let started = client.get(&start).send().await.unwrap();
+    let cookie = started.headers()["set-cookie"].to_str().unwrap().split_once(';').unwrap().0.to_owned();
+    let location = |response: &reqwest::Response| response.headers()["location"].to_str().unwrap().to_owned();
+    let back = location(&client.get(location(&started)).send().await.unwrap());
+    assert_eq!(client.get(&back).send().await.unwrap().status(), 403, "without the cookie");
+    let ended = client.get(&back).header("cookie", cookie).send().await.unwrap();
+    assert!(ended.text().await.unwrap().contains("You are logged in"));
+    let login = tokio::task::spawn_blocking(move || ran(login.wait_with_output().unwrap())).await.unwrap();
+    assert_eq!(login.code, Some(0), "{login:#?}");
+    assert!(!page.exists() && !arguments.contains("http"), "{arguments}");
+    // The user can open it by hand, because only the user sees the terminal.
+    assert!(login.stderr.contains(&start), "{login:#?}");
+}
+
+/// A login folder that other users can write to is named, with what to do.
+// RPT-255
+#[tokio::test(flavor = "multi_thread")]
+async fn login_folder_that_others_can_change_is_named() {
+    let place = Place::new().await;
+    place.log_in(&["login", "guarded", "--no-browser"]).await;
+    let folder = place.folder.path().join("state/mcp-host/logins").canonicalize().unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let advice = format!("run `chmod 700 {}`", folder.display());
+    for arguments in [&["login", "guarded", "--no-browser"][..], &["logout", "guarded"], &["tools"]] {
+        let ran = place.run(arguments).await;
+        let text = ran.stdout.clone() + &ran.stderr;
+        assert!(ran.code != Some(0), "{ran:#?}");
+        assert!(text.contains(&advice) && text.contains("(its mode is 777)"), "{ran:#?}");
+    }
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(place.run(&["tools"]).await.code, Some(0));
+    let relative = place.command(&["login", "guarded"]).env("XDG_STATE_HOME", "").env("HOME", "me");
+    let relative = tokio::task::spawn_blocking(move || relative.finish()).await.unwrap();
+    assert!(relative.stderr.contains("HOME is not an absolute path: me"), "{relative:#?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expired_token_is_refreshed_on_use() {
     let place = Place::new().await;

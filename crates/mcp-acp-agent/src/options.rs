@@ -113,7 +113,8 @@ impl Default for ConnectOptions {
 
 /// The default folder of the receipts of process groups; see [`mcp_host_runtime::state_path`].
 pub(crate) fn default_receipts(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    mcp_host_runtime::state_path("mcp-acp-agent/receipts", variable)
+    let path = mcp_host_runtime::state_path("mcp-acp-agent/receipts", variable);
+    path.inspect_err(|error| tracing::warn!("no receipts are stored: {error}; {}", error.help())).ok()
 }
 
 /// When the servers of a session start.

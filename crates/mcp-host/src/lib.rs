@@ -145,6 +145,7 @@ pub use config::watch::{
     Reload, ReloadTrigger, ReloadedFile, ShadowedServer, WatchMode,
 };
 pub use error::HostError;
+pub use fs::folder_ownership::{FolderOwner, UnsafeFolder};
 pub use host::Host;
 pub use host::options::{
     CatalogOptions, ConnectionOptions, HostOptions, ProcessOptions, ServerRequestOptions, TelemetryOptions,
@@ -163,7 +164,7 @@ pub use state::event::{HostEvent, HostEventKind, ReleaseReason};
 #[cfg(feature = "oauth")]
 pub use state::logins::{LoginHelp, LoginOptions, Logins};
 pub use state::published::{HostSnapshot, ServerState, ServerStatus};
-pub use state::state_folder::state_path;
+pub use state::state_folder::{StateFolderError, state_path};
 #[cfg(feature = "oauth")]
 pub use state::token_store::FileTokenStore;
 pub use supervisor::clock_jump::WallClock;

@@ -68,6 +68,7 @@ pub use revoke::RevocationOutcome;
 pub use store::{MemoryTokenStore, RefreshLock, TokenStore, TokenStoreError};
 pub use unattended::{IdentityProvider, TokenSource, UnattendedGrant, UnattendedGrantKind};
 pub use user_agent::loopback_redirect::{InvalidRedirect, LoopbackRedirect};
+pub use user_agent::private_page::StartPageLinks;
 pub use user_agent::{Login, UserAgent};
 
 /// How long another process may need to save a refreshed token.

@@ -129,8 +129,8 @@ impl Arguments {
 
     fn logins(&self) -> OAuthLogins {
         let logins = match state_path("acp-agent/logins", &|name| env::var_os(name)) {
-            Some(folder) => OAuthLogins::stored_in("acp-agent", folder),
-            None => OAuthLogins::in_memory("acp-agent"),
+            Ok(folder) => OAuthLogins::stored_in("acp-agent", folder),
+            Err(_) => OAuthLogins::in_memory("acp-agent"),
         };
         let mut res = logins;
         res.timeout = Duration::from_millis(self.login_timeout);

@@ -15,9 +15,10 @@ use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Endpoint, Limits, LogLevel, RawJson, ServerId};
+use mcp_host_oauth::MemoryTokenStore;
 use mcp_host_runtime::{
     Approval, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins, RequestingServers,
-    Supervision,
+    StateFolderError, Supervision,
 };
 use mcp_host_transport::{
     ClientCapabilities, ClientInfo, ConnectError, DialOptions, Session, SessionOptions, dialer,
@@ -30,6 +31,7 @@ use crate::config::refusal::open_with_lock;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
+use crate::output::log::OPERATOR;
 use crate::output::sanitize;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, run_until_signal};
@@ -169,7 +171,7 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
     options.processes.receipts = state_path("receipts", &|name| env::var_os(name));
     options.processes.own_executable = env::current_exe().ok();
     options.processes.shutdown_grace = CALL_GRACE;
-    options.connections.set_logins(login_options().map(Logins::new));
+    options.connections.set_logins(Some(Logins::new(login_options())));
     options.supervision = supervision;
     options.server_requests.declared_capabilities = client_capabilities(APPS_CAPABILITY);
     // With `--verbose`, servers are requested to send log messages too.
@@ -208,20 +210,37 @@ pub(crate) fn client_info() -> ClientInfo {
     ClientInfo::new("mcp-host", env!("CARGO_PKG_VERSION").to_owned())
 }
 
-/// The options of OAuth logins that use stored tokens. `None` if there is no folder for tokens.
-pub(crate) fn login_options() -> Option<LoginOptions> {
-    let help = Arc::new(|server: &ServerId| format!("run `mcp-host login {server}`"));
-    Some(LoginOptions::new(Arc::new(token_store()?), "mcp-host", help))
+/// The options of OAuth logins that use stored tokens. Without a folder for tokens there are none, which is told when a
+/// server requires a login.
+pub(crate) fn login_options() -> LoginOptions {
+    match login_folder() {
+        Ok(folder) => {
+            let help = Arc::new(|server: &ServerId| format!("run `mcp-host login {server}`"));
+            LoginOptions::new(Arc::new(FileTokenStore::new(folder)), "mcp-host", help)
+        }
+        Err(error) => {
+            let reason = format!("stored logins are not used, because {error}: {}", error.help());
+            let help = Arc::new(move |_: &ServerId| reason.clone());
+            LoginOptions::new(Arc::new(MemoryTokenStore::default()), "mcp-host", help)
+        }
+    }
 }
 
-/// The store of the login tokens. `None` if there is no state folder.
-pub(crate) fn token_store() -> Option<FileTokenStore> {
-    Some(FileTokenStore::new(state_path("logins", &|name| env::var_os(name))?))
+/// The folder of the stored logins.
+pub(crate) fn login_folder() -> Result<PathBuf, StateFolderError> {
+    mcp_host_runtime::state_path("mcp-host/logins", &|name| env::var_os(name))
 }
 
-/// A path in the state folder of this program; see [`mcp_host_runtime::state_path`].
+/// A path in the state folder of this program; see [`mcp_host_runtime::state_path`]. `None` if there is no such folder;
+/// one that is unsafe is logged.
 pub(crate) fn state_path(name: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    mcp_host_runtime::state_path(&format!("mcp-host/{name}"), variable)
+    let path = mcp_host_runtime::state_path(&format!("mcp-host/{name}"), variable);
+    let log = |error: &StateFolderError| {
+        if let StateFolderError::Unsafe(_) = error {
+            tracing::error!(target: OPERATOR, "{name} is not stored: {error}; {}", error.help());
+        }
+    };
+    path.inspect_err(log).ok()
 }
 
 /// Keeps only the server with this name, if there is one. If no server has it, the error lists the existing ones.

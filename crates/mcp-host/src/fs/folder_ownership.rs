@@ -17,19 +17,53 @@ pub(crate) struct Ownership {
     mode: u32,
 }
 
+/// A folder in which another user could replace what is in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnsafeFolder {
+    /// It belongs to another user.
+    #[error("{} belongs to another user ({owner}), who may replace what is in it", .path.display())]
+    OtherOwner {
+        /// The folder.
+        path: PathBuf,
+        /// The id of its owner.
+        owner: u32,
+    },
+    /// Others can write to it.
+    #[error("other users may replace what is in {} (its mode is {mode:o})", .path.display())]
+    Writable {
+        /// The folder.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+        /// Its owner.
+        owner: FolderOwner,
+    },
+}
+
+/// The owner of a folder that others can write to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FolderOwner {
+    /// The current user.
+    User,
+    /// Root, who is another user.
+    Root,
+}
+
 /// Returns the reason why another user than `user` and root could replace a folder in the last of `folders`, of which
 /// each is inside the previous one. `None`: no other user could.
-pub(crate) fn unsafe_reason(folders: &[Ownership], user: u32) -> Option<String> {
+pub(crate) fn unsafe_reason(folders: &[Ownership], user: u32) -> Option<UnsafeFolder> {
     folders.iter().find_map(|it| {
-        let path = it.path.display();
+        let path = it.path.clone();
         if it.owner != user && it.owner != 0 {
-            let owner = it.owner;
-            return Some(format!("{path} belongs to another user ({owner}), who may replace what is in it"));
+            return Some(UnsafeFolder::OtherOwner { path, owner: it.owner });
         }
         // In a sticky folder each user can change only its own entries.
-        (it.mode & 0o022 != 0 && it.mode & 0o1000 == 0).then(|| {
-            let mode = it.mode & 0o7777;
-            format!("other users may replace what is in {path} (its mode is {mode:o})")
+        (it.mode & 0o022 != 0 && it.mode & 0o1000 == 0).then(|| UnsafeFolder::Writable {
+            path,
+            mode: it.mode & 0o7777,
+            owner: if it.owner == user { FolderOwner::User } else { FolderOwner::Root },
         })
     })
 }
@@ -60,7 +94,7 @@ pub(crate) fn ownership(path: &Path) -> io::Result<Ownership> {
 
 /// Returns the reason why another user could replace what is in `path`, which may be missing yet. A group with the id
 /// of the folder's owner counts as private, as many systems create one for each user. `None` if the system cannot tell.
-pub(crate) fn shared_reason(path: &Path) -> Option<String> {
+pub(crate) fn shared_reason(path: &Path) -> Option<UnsafeFolder> {
     let existing = path.ancestors().find_map(|folder| folder.canonicalize().ok())?;
     let this_process = ownership(Path::new("/proc/self")).ok()?;
     let mut folders = ancestor_ownership(&existing).ok()?;
@@ -88,6 +122,7 @@ mod tests {
         let refused = unsafe_reason(&folders, 7);
         assert_eq!(refused.is_some(), want.is_some(), "{refused:?}");
         if let (Some(refused), Some(at)) = (refused, want) {
+            let refused = refused.to_string();
             assert!(refused.contains(&format!("/{at} ")), "{refused}");
         }
     }
@@ -108,9 +143,9 @@ mod tests {
     #[test]
     fn hd_133_refusal_names_folder_and_reason() {
         let owned = |owner, mode| [Ownership { path: "/a".into(), owner, group: 9, mode }];
-        let theirs = unsafe_reason(&owned(8, 0o40755), 7).unwrap();
+        let theirs = unsafe_reason(&owned(8, 0o40755), 7).unwrap().to_string();
         assert_eq!(theirs, "/a belongs to another user (8), who may replace what is in it");
-        let open = unsafe_reason(&owned(7, 0o40777), 7).unwrap();
+        let open = unsafe_reason(&owned(7, 0o40777), 7).unwrap().to_string();
         assert_eq!(open, "other users may replace what is in /a (its mode is 777)");
     }
 
@@ -125,7 +160,7 @@ mod tests {
         assert_eq!(shared_reason(&link.join("a/b")), None);
         let set_mode = |mode| fs::set_permissions(&open, fs::Permissions::from_mode(mode)).unwrap();
         set_mode(0o777);
-        assert!(shared_reason(&link.join("a/b")).unwrap().contains("open (its mode is 777)"));
+        assert!(shared_reason(&link.join("a/b")).unwrap().to_string().contains("open (its mode is 777)"));
         set_mode(0o1777);
         assert_eq!(shared_reason(&link), None);
     }

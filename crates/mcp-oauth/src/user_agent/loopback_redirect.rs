@@ -4,10 +4,11 @@
 //! machine, the user may enter the redirect URL by hand.
 //!
 //! A program that opens a browser shows the address to other users of the machine, who can list processes. Therefore it
-//! can open a start page on the loopback port instead, which redirects to the login page once and sets a cookie. Then
-//! only the browser with this cookie can end the login.
+//! can open a private file instead, which leads to a start page on the loopback port. The start page redirects to the
+//! login page once and sets a cookie. Then only the browser with this cookie can end the login.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,6 +21,7 @@ use tokio::sync::{Mutex, mpsc};
 use url::{Host, Url};
 
 use crate::jwt;
+use crate::user_agent::private_page::{StartPageLinks, create_private_page};
 use crate::user_agent::{Login, UserAgent};
 
 /// Maximum number of bytes read of a request.
@@ -53,8 +55,13 @@ enum PageOpener {
     StartPage(OpenStartPage),
 }
 
-/// Opens the start page. The arguments are the login page and the start page.
-type OpenStartPage = Arc<dyn Fn(&Url, &Url) + Send + Sync>;
+/// Opens the start page.
+#[derive(Clone)]
+struct OpenStartPage {
+    /// The folder of the private file.
+    folder: PathBuf,
+    open: Arc<dyn Fn(&StartPageLinks<'_>) + Send + Sync>,
+}
 
 /// Why an address cannot be a redirect URI of [`LoopbackRedirect`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -110,11 +117,17 @@ impl LoopbackRedirect {
         LoopbackRedirect::with_opener(PageOpener::Page(Arc::new(show)))
     }
 
-    /// Calls `open` with the login page and a start page, once for each login; it must not block. `open` opens the
-    /// start page in a browser, and shows the host of the login page. The start page can be opened once, and only the
-    /// browser that opened it can end the login: another user of the machine, who sees its address, cannot.
-    pub fn with_start_page(open: impl Fn(&Url, &Url) + Send + Sync + 'static) -> LoopbackRedirect {
-        LoopbackRedirect::with_opener(PageOpener::StartPage(Arc::new(open)))
+    /// Calls `open` once for each login; it must not block. `open` opens the private file in a browser, and shows the
+    /// host of the login page. The file is in `folder` until the login ends.
+    ///
+    /// The start page can be opened once, and only the browser that opened it can end the login. Another user of the
+    /// machine, who sees the path of the file, cannot read it.
+    pub fn with_start_page(
+        folder: impl Into<PathBuf>,
+        open: impl Fn(&StartPageLinks<'_>) + Send + Sync + 'static,
+    ) -> LoopbackRedirect {
+        let (folder, open) = (folder.into(), Arc::new(open));
+        LoopbackRedirect::with_opener(PageOpener::StartPage(OpenStartPage { folder, open }))
     }
 
     fn with_opener(opener: PageOpener) -> LoopbackRedirect {
@@ -209,16 +222,20 @@ impl Login for PendingLogin {
 
     async fn authorize(self: Box<Self>, page: Url) -> Result<Url, String> {
         let state = state_parameter(&page).ok_or("the login page's URL contains no state")?;
-        let start_page = match &self.opener {
+        // The private file is deleted when the login ends.
+        let (start_page, _file) = match &self.opener {
             PageOpener::Page(show) => {
                 show(&page);
-                None
+                (None, None)
             }
-            PageOpener::StartPage(open) => {
+            PageOpener::StartPage(OpenStartPage { folder, open }) => {
                 let start_page = StartPage::new(page).ok_or("the system provides no randomness")?;
-                let url = self.redirect.join(&start_page.path).expect("it is a path");
-                open(&start_page.login_page, &url);
-                Some(start_page)
+                let address = self.redirect.join(&start_page.path).expect("it is a path");
+                let file = create_private_page(folder, &address)
+                    .map_err(|error| format!("no private page in {}: {error}", folder.display()))?;
+                let login_page = &start_page.login_page;
+                open(&StartPageLinks { file: file.path(), address: &address, login_page });
+                (Some(start_page), Some(file))
             }
         };
         let mut connections = tokio::task::JoinSet::new();

@@ -1,6 +1,7 @@
 //! The user's part of a login: opening a page and returning from it.
 
 pub(crate) mod loopback_redirect;
+pub(crate) mod private_page;
 
 use async_trait::async_trait;
 use url::Url;

@@ -1,12 +1,13 @@
 //! `login` and `logout`: authorizes this program at a server, in a browser.
 //!
 //! A login is a connection with a user agent that can open a page. The tokens are stored, so that every other
-//! command can use them. The address of the page is printed before it is opened, because its host comes from the
-//! server. Without a display the address is only printed. The user can open it on another machine and paste the
-//! address to which the browser was redirected at the end.
+//! command can use them. The host of the page is printed before it is opened, because it comes from the server. Without a
+//! display the address is only printed. The user can open it on another machine and paste the address to which the
+//! browser was redirected at the end.
 
 use std::env;
 use std::io::{self, BufRead, Read};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +15,8 @@ use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Endpoint, ErrorKind, Secret, Severity};
-use mcp_host_oauth::{Grant, LoopbackRedirect, RegisteredClient, RevocationOutcome, TokenStore};
-use mcp_host_runtime::Logins;
+use mcp_host_oauth::{Grant, LoopbackRedirect, RegisteredClient, RevocationOutcome};
+use mcp_host_runtime::{Logins, StateFolderError};
 use mcp_host_transport::{CallError, DialOptions};
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -97,13 +98,14 @@ async fn try_log_in(context: &Context, args: &LoginArgs) -> Result<Report, Failu
     let server = find_server(context, &args.target).await?;
     let client = registered_client(args)?;
     let is_page_shown = Arc::new(AtomicBool::new(false));
-    let user = create_user_agent(args, Arc::clone(&is_page_shown))?;
-    let mut options = host::login_options().ok_or_else(no_state_folder)?;
+    let folder = host::login_folder().map_err(no_login_folder)?;
+    let user = create_user_agent(args, &folder, Arc::clone(&is_page_shown))?;
+    let mut options = host::login_options();
     options.user = Some(Arc::new(user));
     options.client = client;
     options.issuer.clone_from(&args.issuer);
     options.scopes.clone_from(&args.scopes);
-    let store = host::token_store().ok_or_else(no_state_folder)?;
+    let store = Arc::clone(&options.store);
     let connected = connect(&server, &Logins::new(options)).await;
     let grant = store.latest(&server.url).unwrap_or_default();
     let is_new = is_page_shown.load(Ordering::Relaxed);
@@ -111,7 +113,11 @@ async fn try_log_in(context: &Context, args: &LoginArgs) -> Result<Report, Failu
 }
 
 /// Creates the user agent, which opens or prints login pages and then sets `is_page_shown`.
-fn create_user_agent(args: &LoginArgs, is_page_shown: Arc<AtomicBool>) -> Result<LoopbackRedirect, Failure> {
+fn create_user_agent(
+    args: &LoginArgs,
+    folder: &Path,
+    is_page_shown: Arc<AtomicBool>,
+) -> Result<LoopbackRedirect, Failure> {
     let mut user = if args.no_browser || !has_display() {
         let show = move |page: &Url| {
             is_page_shown.store(true, Ordering::Relaxed);
@@ -123,11 +129,15 @@ fn create_user_agent(args: &LoginArgs, is_page_shown: Arc<AtomicBool>) -> Result
         LoopbackRedirect::new(show)
             .with_manual_input(read_pasted_lines(), move || anstream::eprintln!("{message}"))
     } else {
-        LoopbackRedirect::with_start_page(move |page, start_page| {
+        // Other users see the arguments of the browser, but not the terminal.
+        LoopbackRedirect::with_start_page(folder, move |links| {
             is_page_shown.store(true, Ordering::Relaxed);
-            let site = page.origin().ascii_serialization();
-            anstream::eprintln!("opening this page, which leads to the login at {site}:\n{start_page}");
-            open_browser(start_page);
+            let site = links.login_page.origin().ascii_serialization();
+            anstream::eprintln!(
+                "opening a page that leads to the login at {site}; if no browser shows it, open:"
+            );
+            anstream::eprintln!("{}", links.address);
+            open_browser(links.file);
         })
     };
     if let Some(redirect) = &args.redirect_uri {
@@ -140,8 +150,10 @@ fn create_user_agent(args: &LoginArgs, is_page_shown: Arc<AtomicBool>) -> Result
 
 async fn try_log_out(context: &Context, target: &LoginTarget) -> Result<Report, Failure> {
     let server = find_server(context, target).await?;
-    let store = host::token_store().ok_or_else(no_state_folder)?;
-    let logins = Logins::new(host::login_options().ok_or_else(no_state_folder)?);
+    host::login_folder().map_err(no_login_folder)?;
+    let options = host::login_options();
+    let store = Arc::clone(&options.store);
+    let logins = Logins::new(options);
     // The stored tokens are deleted in any case, so a failed revocation is only a warning.
     let revocation = tokio::time::timeout(REVOKE_TIMEOUT, revoke(&server, &logins)).await;
     let revocation =
@@ -298,15 +310,15 @@ fn document_report(context: &Context, document: &LoginJson<'_>, text: String) ->
     })
 }
 
-fn no_state_folder() -> Failure {
-    Failure::new("there is no folder to store logins in").help(Some("set HOME or XDG_STATE_HOME"))
+fn no_login_folder(error: StateFolderError) -> Failure {
+    Failure::new(format!("there is no folder to store logins in: {error}")).help(Some(error.help()))
 }
 
 /// Opens the page with the system's browser, without a shell. A failure is ignored: the address is printed.
-fn open_browser(page: &Url) {
+fn open_browser(page: &Path) {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = Command::new(program);
-    command.arg(page.as_str()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Ok(mut child) = command.spawn() {
         // Reaps the child process.
         std::thread::spawn(move || child.wait());

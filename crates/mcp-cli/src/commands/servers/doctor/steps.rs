@@ -171,7 +171,7 @@ async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
 /// Opens a session with the server, as the step `handshake`.
 async fn connect(step_log: &StepLog, server: &ResolvedServer, endpoint: &Endpoint) -> Option<Session> {
     step_log.begin("handshake");
-    let (limits, logins) = (server.spec.limits.clone(), host::login_options().map(Logins::new));
+    let (limits, logins) = (server.spec.limits.clone(), Some(Logins::new(host::login_options())));
     let session = match host::open_session(server, endpoint, limits, logins.as_ref()).await {
         Ok(session) => session,
         Err(error) => {
