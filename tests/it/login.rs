@@ -125,7 +125,7 @@ async fn a_login_serves_every_command_until_logout() {
     assert_eq!((again.code, again.stdout.as_str()), (Some(0), "no login to `guarded` is stored\n"));
 }
 
-/// Another user of the machine reads the arguments of the program that opens the browser, and completes the login first.
+/// Another user of the machine reads the arguments of the program that opens the browser, and tries to end the login.
 // RPT-231
 #[tokio::test(flavor = "multi_thread")]
 async fn arguments_of_the_browser_do_not_help_to_complete_a_login() {

@@ -1,7 +1,7 @@
 //! The metadata that an issuer publishes at its own address.
 //!
-//! A server can name a document that only claims to be the issuer's. What an issuer publishes itself is its own, also if
-//! it has the name of another issuer.
+//! A server can name a document that only claims to be the issuer's. What an issuer publishes itself is its own, also
+//! if it has the name of another issuer.
 
 use http::Request;
 use http::header::ACCEPT;

@@ -1,8 +1,8 @@
 //! `login` and `logout`: authorizes this program at a server, in a browser.
 //!
 //! A login is a connection with a user agent that can open a page. The tokens are stored, so that every other
-//! command can use them. The host of the page is printed before it is opened, because it comes from the server. Without a
-//! display the address is only printed. The user can open it on another machine and paste the address to which the
+//! command can use them. The host of the page is printed before it is opened, because it comes from the server. Without
+//! a display the address is only printed. The user can open it on another machine and paste the address to which the
 //! browser was redirected at the end.
 
 use std::env;
