@@ -62,6 +62,7 @@ mod recorder;
 mod recording;
 mod replayer;
 mod serve;
+mod system;
 mod text;
 mod transport;
 

@@ -10,14 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host_model::{EnvInheritance, Secret};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
 use crate::connection_log::ConnectionLog;
 use crate::recorder::Recorder;
+use crate::system;
 use mcp_host_transport::internal::argument_secrets;
 use mcp_host_transport::internal::{Line, LineBuffer};
 use mcp_host_transport::secret_parts;
@@ -111,7 +110,7 @@ impl RecordingProxy {
         let RecordingProxy { server, command, arguments, mut secrets } = self;
         secrets.extend(argument_secrets(&command, &arguments).flat_map(secret_parts));
         let log = recorder.connection_recorder(&server, &secrets).start();
-        let mut child = Command::new(&command)
+        let mut child = Command::new(system::program_path(&command))
             .args(arguments.iter().map(Secret::expose))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -155,9 +154,8 @@ async fn shut_down(child: &mut Child) -> io::Result<ExitStatus> {
     if let Ok(status) = tokio::time::timeout(EXIT_TIMEOUT, child.wait()).await {
         return status;
     }
-    if let Some(pid) = child.id().and_then(|it| i32::try_from(it).ok()) {
-        // It may have exited meanwhile.
-        let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+    if let Some(process) = child.id() {
+        system::terminate(process);
     }
     if let Ok(status) = tokio::time::timeout(EXIT_TIMEOUT, child.wait()).await {
         return status;

@@ -13,7 +13,7 @@ use crate::output::failure::Failure;
 use crate::output::progress::{ProgressDisplay, ProgressMode};
 use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
-use crate::runtime::signals::Signal;
+use crate::runtime::signal::Signal;
 
 /// How long the output may take after a signal.
 const INTERRUPTED_PRINT_TIMEOUT: Duration = Duration::from_secs(1);

@@ -3,20 +3,18 @@
 //!
 //! Another user could place a file in a parent folder to have its programs started. A file in a parent folder is
 //! therefore used only if no other user than the current one and root can change or replace it. The search ends at the
-//! home folder. The current folder itself is trusted.
+//! home folder. The current folder itself is trusted. On Windows, files inside the home folder count as
+//! protected.
 
 use std::env;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use nix::unistd::geteuid;
+use crate::runtime::system;
 
 /// How many folders are searched, from the current one upwards.
 const MAX_FOLDERS: usize = 64;
 
-/// The permission bits that let others than the owner write.
-const GROUP_OR_OTHERS_WRITE: u32 = 0o022;
 /// The configuration files that a folder may contain, in order of preference.
 pub(crate) const CONFIG_PATHS: [&str; 8] = [
     ".minds/mcp.yaml",
@@ -67,7 +65,7 @@ pub(crate) fn names_config(word: &str) -> bool {
     let path = Path::new(word);
     let extension = path.extension().and_then(|it| it.to_str());
     extension.is_some_and(|it| EXTENSIONS.contains(&it))
-        || word.contains('/')
+        || word.contains(std::path::is_separator)
         || ["-", ".", "..", ""].contains(&word)
         || path.is_file()
         || (path.is_dir() && locate_config(path).is_ok())
@@ -108,15 +106,13 @@ fn find_nearest(
 /// them must be owned by one of these users, must not be symbolic links, and must not be writable by others.
 fn is_trusted(path: &Path, folder: &Path) -> bool {
     let is_protected = |path: &Path| {
-        fs::symlink_metadata(path).is_ok_and(|metadata| {
-            let is_owned = metadata.uid() == geteuid().as_raw() || metadata.uid() == 0;
-            is_owned && !metadata.is_symlink() && metadata.mode() & GROUP_OR_OTHERS_WRITE == 0
-        })
+        fs::symlink_metadata(path)
+            .is_ok_and(|metadata| !metadata.is_symlink() && system::is_trusted(path, &metadata))
     };
     path.ancestors().take_while(|it| *it != folder).all(is_protected) && is_protected(folder)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

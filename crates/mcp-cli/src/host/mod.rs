@@ -285,6 +285,7 @@ mod tests {
         let variable = |name: &str| match name {
             "XDG_STATE_HOME" => state.map(OsString::from),
             "HOME" => home.map(OsString::from),
+            "LOCALAPPDATA" => None,
             other => panic!("unexpected variable {other}"),
         };
         assert_eq!(state_path("receipts", &variable), want.map(PathBuf::from));

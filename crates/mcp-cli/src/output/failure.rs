@@ -6,7 +6,7 @@ use mcp_host_runtime::HostError;
 use crate::output::console::{Console, Report};
 use crate::output::{sanitize, style};
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::Signal;
+use crate::runtime::signal::Signal;
 
 /// Why a command ends before it has a result.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::runtime::signals::Signal;
+use crate::runtime::signal::Signal;
 
 /// The reason why the process exits, which determines its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,9 +59,9 @@ mod tests {
         check(Exit::Failure, 1);
         check(Exit::Usage, 2);
         check(Exit::Unreachable, 3);
-        check(Exit::Signal(Signal::SIGHUP), 129);
-        check(Exit::Signal(Signal::SIGINT), 130);
-        check(Exit::Signal(Signal::SIGTERM), 143);
+        check(Exit::Signal(Signal::HangUp), 129);
+        check(Exit::Signal(Signal::Interrupt), 130);
+        check(Exit::Signal(Signal::Terminate), 143);
         check(Exit::DemoServer(7), 7);
         check(Exit::DemoServer(-1), 255);
     }

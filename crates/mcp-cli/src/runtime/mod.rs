@@ -5,7 +5,9 @@
 
 pub(crate) mod bounded_read;
 pub(crate) mod exit;
+pub(crate) mod signal;
 pub(crate) mod signals;
+pub(crate) mod system;
 
 use std::future::Future;
 use std::io;

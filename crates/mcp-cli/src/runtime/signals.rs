@@ -6,37 +6,33 @@
 use std::io;
 use std::time::Duration;
 
-pub(crate) use nix::sys::signal::Signal;
-use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// The installed handlers of the three signals.
+use crate::runtime::signal::Signal;
+use crate::runtime::system::{HangUp, TerminationSignals};
+
+/// The installed handlers of the signals.
 pub(crate) struct Signals {
     /// `None` if it does not end the process.
-    hang_up: Option<unix::Signal>,
-    interrupt: unix::Signal,
-    terminate: unix::Signal,
+    hang_up: Option<HangUp>,
+    termination: TerminationSignals,
 }
 
 impl Signals {
     /// Installs the handlers. Fails if the system refuses.
     pub(crate) fn install() -> io::Result<Signals> {
-        Ok(Signals {
-            hang_up: Some(unix::signal(SignalKind::hangup())?),
-            interrupt: unix::signal(SignalKind::interrupt())?,
-            terminate: unix::signal(SignalKind::terminate())?,
-        })
+        Ok(Signals { hang_up: Some(HangUp::install()?), termination: TerminationSignals::install()? })
     }
 
     /// Gives SIGHUP another meaning: it no longer ends the process.
-    pub(crate) fn take_hang_up(&mut self) -> Option<unix::Signal> {
+    pub(crate) fn take_hang_up(&mut self) -> Option<HangUp> {
         self.hang_up.take()
     }
 
     /// The next signal. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Signal {
-        let Signals { hang_up, interrupt, terminate } = self;
+        let Signals { hang_up, termination } = self;
         let hung_up = async {
             match hang_up {
                 Some(signal) => signal.recv().await,
@@ -44,9 +40,8 @@ impl Signals {
             }
         };
         tokio::select! {
-            _ = hung_up => Signal::SIGHUP,
-            _ = interrupt.recv() => Signal::SIGINT,
-            _ = terminate.recv() => Signal::SIGTERM,
+            _ = hung_up => Signal::HangUp,
+            signal = termination.next() => signal,
         }
     }
 }

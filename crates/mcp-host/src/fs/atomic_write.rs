@@ -12,6 +12,8 @@ use std::time::{Duration, SystemTime};
 use fs4::{FileExt, TryLockError};
 use tempfile::{Builder, NamedTempFile};
 
+use super::system::{is_of_same_user, is_same_file};
+
 /// The beginning of the names of temporary files.
 const PREFIX: &str = ".mcp-host-";
 /// The end of their names.
@@ -68,37 +70,13 @@ fn remove_if_stale(path: &Path, own: &Metadata, now: SystemTime) -> io::Result<(
         Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return Ok(()),
     }
     // The name may refer to another file by now.
-    match is_same(&file.metadata()?, &seen) && is_same(&fs::symlink_metadata(path)?, &seen) {
+    match is_same_file(&file.metadata()?, &seen) && is_same_file(&fs::symlink_metadata(path)?, &seen) {
         true => fs::remove_file(path),
         false => Ok(()),
     }
 }
 
-/// Returns whether a file has the same user and device as `own`, and no other hard link.
-#[cfg(unix)]
-fn is_of_same_user(one: &Metadata, own: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (one.uid(), one.dev(), one.nlink()) == (own.uid(), own.dev(), 1)
-}
-
-/// Returns whether both are the same file.
-#[cfg(unix)]
-fn is_same(one: &Metadata, other: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-#[cfg(not(unix))]
-fn is_of_same_user(_: &Metadata, _: &Metadata) -> bool {
-    false
-}
-
-#[cfg(not(unix))]
-fn is_same(_: &Metadata, _: &Metadata) -> bool {
-    false
-}
-
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::symlink;
 

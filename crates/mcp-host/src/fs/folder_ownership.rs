@@ -2,9 +2,10 @@
 //!
 //! The owner and mode of a folder and of all folders above it are checked, after links are resolved.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use super::system::{Owner, owner};
 
 /// The owner and mode of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,19 +78,8 @@ pub(crate) fn ancestor_ownership(directory: &Path) -> io::Result<Vec<Ownership>>
 
 /// Reads the ownership of one folder.
 pub(crate) fn ownership(path: &Path) -> io::Result<Ownership> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let metadata = fs::metadata(path)?;
-        Ok(Ownership {
-            path: path.to_owned(),
-            owner: metadata.uid(),
-            group: metadata.gid(),
-            mode: metadata.mode(),
-        })
-    }
-    #[cfg(not(unix))]
-    Ok(Ownership { path: path.to_owned(), owner: 0, group: 0, mode: 0 })
+    let Owner { user, group, mode } = owner(path)?;
+    Ok(Ownership { path: path.to_owned(), owner: user, group, mode })
 }
 
 /// Returns the reason why another user could replace what is in `path`, which may be missing yet. A group with the id
@@ -106,7 +96,7 @@ pub(crate) fn shared_reason(path: &Path) -> Option<UnsafeFolder> {
     unsafe_reason(&folders, this_process.owner)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 
@@ -152,6 +142,7 @@ mod tests {
     // RPT-251
     #[test]
     fn shared_folder_is_found_through_links_and_missing_folders() {
+        use std::fs;
         use std::os::unix::fs::{PermissionsExt, symlink};
         let folder = tempfile::tempdir().unwrap();
         let (open, link) = (folder.path().join("open"), folder.path().join("link"));

@@ -3,3 +3,4 @@
 pub(crate) mod atomic_write;
 pub(crate) mod blocking_pool;
 pub(crate) mod folder_ownership;
+pub(crate) mod system;

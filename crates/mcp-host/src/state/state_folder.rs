@@ -44,7 +44,7 @@ impl StateFolderError {
 /// Returns a path in the user's state folder, for example `mcp-host/receipts`. `variable` reads an environment
 /// variable. Reads the disk.
 ///
-/// The folder is `XDG_STATE_HOME`, else `.local/state` in `HOME`. A variable that is not an absolute path is
+/// The folder is `XDG_STATE_HOME`, else `LOCALAPPDATA` (Windows), else `.local/state` in `HOME`. A variable that is not an absolute path is
 /// ignored: it would name another folder in each working directory.
 ///
 /// # Errors
@@ -56,7 +56,8 @@ pub fn state_path(
 ) -> Result<PathBuf, StateFolderError> {
     let value = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let absolute = |name: &str| value(name).filter(|path| path.is_absolute());
-    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+    let home = || Some(absolute("HOME")?.join(".local/state"));
+    let state = absolute("XDG_STATE_HOME").or_else(|| absolute("LOCALAPPDATA")).or_else(home);
     let Some(state) = state else {
         let relative = ["HOME", "XDG_STATE_HOME"].into_iter().find_map(|name| Some((name, value(name)?)));
         let relative = relative.map(|(name, value)| StateFolderError::Relative { name, value });

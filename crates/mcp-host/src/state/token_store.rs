@@ -3,7 +3,7 @@
 //! Files are replaced atomically. Their names are hashes, because a URL may contain a secret. Empty lock files
 //! serialize token refreshes. The files are never removed: the system releases a lock when its process ends.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,6 +13,8 @@ use mcp_host_oauth::{Grant, RefreshLock, TokenStore, TokenStoreError};
 use mcp_host_transport::{open_lock_file, open_regular_file};
 use serde_json::{Value, json};
 use url::Url;
+
+use crate::fs::system;
 
 /// The maximum number of bytes read from a file. A longer file counts as invalid.
 const MAX_FILE_BYTES: u64 = 256 << 10;
@@ -67,8 +69,7 @@ impl FileTokenStore {
         let mut file = crate::fs::atomic_write::create_temp(&self.folder)?;
         file.write_all(text)?;
         file.as_file().sync_all()?;
-        file.persist(path).map_err(|it| it.error)?;
-        Ok(())
+        system::replace(file, path)
     }
 }
 
@@ -150,11 +151,7 @@ pub fn text(saved: u64, grant: &Grant) -> String {
 
 /// Creates the folder with mode 0700. The mode of an existing folder is not changed.
 fn create_private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    system::private_folder_builder().create(folder)
 }
 
 /// Returns the first 32 hexadecimal digits (128 bits) of the text's hash.

@@ -6,9 +6,6 @@
 
 use std::collections::BTreeSet;
 use std::env;
-use std::fs;
-use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use mcp_host_config::{
@@ -31,6 +28,7 @@ use crate::output::failure::Failure;
 use crate::output::table::{Column, TableStyle, table};
 use crate::output::{count, error_chain, json, sanitize, style};
 use crate::runtime::exit::Exit;
+use crate::runtime::system::make_private;
 
 /// A file to import from. It may be missing or invalid.
 struct SourceFile {
@@ -109,12 +107,6 @@ impl ImportResult {
             Failure::new(format!("cannot make {} readable by its owner only: {error}", path.display()))
         })
     }
-}
-
-/// Removes the permissions of others. Blocks.
-fn make_private(path: &Path) -> io::Result<()> {
-    let mode = fs::metadata(path)?.permissions().mode();
-    fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700))
 }
 
 /// Lists the servers of other programs, and adds them to a file with `--into`. Blocks.

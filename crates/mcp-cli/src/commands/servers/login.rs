@@ -8,7 +8,7 @@
 use std::env;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -30,6 +30,7 @@ use crate::output::failure::Failure;
 use crate::output::{json, sanitize, style};
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, run_until_signal};
+use crate::runtime::system;
 
 /// How long the user may take to log in.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(10 * 60);
@@ -118,7 +119,7 @@ fn create_user_agent(
     folder: &Path,
     is_page_shown: Arc<AtomicBool>,
 ) -> Result<LoopbackRedirect, Failure> {
-    let mut user = if args.no_browser || !has_display() {
+    let mut user = if args.no_browser || !system::has_display() {
         let show = move |page: &Url| {
             is_page_shown.store(true, Ordering::Relaxed);
             anstream::eprintln!("open this page to log in:\n{page}");
@@ -316,15 +317,10 @@ fn no_login_folder(error: StateFolderError) -> Failure {
 
 /// Opens the page with the system's browser, without a shell. A failure is ignored: the address is printed.
 fn open_browser(page: &Path) {
-    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let mut command = Command::new(program);
+    let mut command = system::browser_command();
     command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Ok(mut child) = command.spawn() {
         // Reaps the child process.
         std::thread::spawn(move || child.wait());
     }
-}
-
-fn has_display() -> bool {
-    cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some())
 }

@@ -5,7 +5,7 @@
 //! that the next host can remove it.
 
 use std::fmt::Debug;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,7 @@ use tempfile::{Builder, TempDir};
 
 use super::policy::SpillLifetime;
 use crate::fs::folder_ownership::{ancestor_ownership, ownership, unsafe_reason};
+use crate::fs::system;
 
 /// The prefix of the folder names.
 const FOLDER_PREFIX: &str = "mcp-host-";
@@ -61,20 +62,13 @@ impl Disk for LocalDisk {
 /// Creates a new private folder in `directory`, which is created if missing. Other users cannot open them. The name of
 /// one that is kept names no host, so no later host removes it.
 fn create_private_folder(directory: &Path, lifetime: SpillLifetime) -> io::Result<TempDir> {
-    let mut directory_builder = DirBuilder::new();
-    directory_builder.recursive(true);
     let mut builder = Builder::new();
     let owner = ProcessIdentity::current().filter(|_| lifetime == SpillLifetime::Host);
     let owner = owner.map(|it| format!("{FOLDER_PREFIX}{it}-"));
     builder.prefix(owner.as_deref().unwrap_or(FOLDER_PREFIX)).rand_bytes(22);
     builder.disable_cleanup(lifetime == SpillLifetime::Kept);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-        directory_builder.mode(0o700);
-        builder.permissions(fs::Permissions::from_mode(0o700));
-    }
-    directory_builder.create(directory)?;
+    system::set_private_folder(&mut builder);
+    system::private_folder_builder().create(directory)?;
     // The path is used elsewhere, so it must be absolute and must not depend on links.
     let directory = directory.canonicalize()?;
     let folder = builder.tempdir_in(&directory)?;

@@ -3,7 +3,7 @@
 //! The text is written to a temporary file that replaces the original. [`save`] keeps permissions and owner. Symbolic
 //! links are followed. Other hard links keep the old text, and extended attributes are lost.
 
-use std::fs::{self, File, Metadata, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use tempfile::NamedTempFile;
 
 use super::files::{FileError, io_message, read_text};
 use crate::fs::atomic_write::create_temp;
+use crate::fs::system;
 
 /// The error of a file that was not saved. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -60,8 +61,8 @@ pub fn save(path: &Path, before: &str, after: &str) -> Result<(), SaveError> {
     if metadata.permissions().readonly() {
         return Err(save_error(path)(io::ErrorKind::PermissionDenied.into()));
     }
-    let file = write_temp(&real, after, metadata.permissions()).map_err(save_error(path))?;
-    copy_owner(file.as_file(), &metadata).map_err(save_error(path))?;
+    let file = write_temp(&real, after, Access::Like(metadata.permissions())).map_err(save_error(path))?;
+    system::copy_owner(file.as_file(), &metadata).map_err(save_error(path))?;
     let now = read_text(&real).map_err(|source| SaveError::Unreadable { path: display(path), source })?;
     if now != before {
         return Err(SaveError::Changed { path: display(path) });
@@ -72,20 +73,20 @@ pub fn save(path: &Path, before: &str, after: &str) -> Result<(), SaveError> {
 /// Creates a file with the permissions of another one. Blocks.
 pub fn create_like(path: &Path, text: &str, like: &Path) -> Result<(), SaveError> {
     let permissions = fs::metadata(like).map(|it| it.permissions());
-    permissions.and_then(|it| write_new(path, text, it)).map_err(save_error(path))
+    permissions.and_then(|it| write_new(path, text, Access::Like(it))).map_err(save_error(path))
 }
 
 /// Creates a file that only its owner may read, and its folder if missing. Blocks.
 pub fn create_private(path: &Path, text: &str) -> Result<(), SaveError> {
-    let permissions = fs::create_dir_all(parent_folder(path)).and_then(|()| private_permissions(path));
-    permissions.and_then(|it| write_new(path, text, it)).map_err(save_error(path))
+    let folder = fs::create_dir_all(parent_folder(path));
+    folder.and_then(|()| write_new(path, text, Access::Private)).map_err(save_error(path))
 }
 
 /// Creates a file that only its owner may read, or replaces one; readers see the old or the new text. Blocks.
 pub fn replace_private(path: &Path, text: &str) -> Result<(), SaveError> {
     // A link remains; its target is replaced.
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let file = private_permissions(&real).and_then(|it| write_temp(&real, text, it));
+    let file = write_temp(&real, text, Access::Private);
     file.and_then(|it| persist(it, &real)).map_err(save_error(path))
 }
 
@@ -101,36 +102,36 @@ fn display(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Returns the permissions of a file that may contain secrets.
-#[cfg(unix)]
-fn private_permissions(_: &Path) -> io::Result<Permissions> {
-    Ok(std::os::unix::fs::PermissionsExt::from_mode(0o600))
-}
-
-#[cfg(not(unix))]
-fn private_permissions(path: &Path) -> io::Result<Permissions> {
-    Ok(fs::metadata(parent_folder(path))?.permissions())
+/// Who may read and write a new file.
+enum Access {
+    /// Only its owner: it may contain secrets.
+    Private,
+    /// As another file.
+    Like(Permissions),
 }
 
 /// Creates a file. Fails if it exists.
-fn write_new(path: &Path, text: &str, permissions: Permissions) -> io::Result<()> {
-    write_temp(path, text, permissions)?.persist_noclobber(path)?;
+fn write_new(path: &Path, text: &str, access: Access) -> io::Result<()> {
+    write_temp(path, text, access)?.persist_noclobber(path)?;
     sync_folder(path);
     Ok(())
 }
 
 /// Moves a temporary file to `path`, and replaces a file there.
 fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
-    file.persist(path)?;
+    system::replace(file, path)?;
     sync_folder(path);
     Ok(())
 }
 
 /// Writes the text to a temporary file in the folder of `path`. It is removed unless it is persisted.
-fn write_temp(path: &Path, text: &str, permissions: Permissions) -> io::Result<NamedTempFile> {
+fn write_temp(path: &Path, text: &str, access: Access) -> io::Result<NamedTempFile> {
     let mut res = create_temp(&parent_folder(path))?;
     res.write_all(text.as_bytes())?;
-    res.as_file().set_permissions(permissions)?;
+    match access {
+        Access::Private => system::make_private(res.as_file())?,
+        Access::Like(permissions) => res.as_file().set_permissions(permissions)?,
+    }
     res.as_file().sync_all()?;
     Ok(res)
 }
@@ -142,25 +143,6 @@ fn parent_folder(path: &Path) -> PathBuf {
     }
 }
 
-/// Copies the owner of another file.
-#[cfg(unix)]
-fn copy_owner(file: &File, other: &Metadata) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, fchown};
-
-    let own = file.metadata()?;
-    if (own.uid(), own.gid()) == (other.uid(), other.gid()) {
-        return Ok(());
-    }
-    fchown(file, Some(other.uid()), Some(other.gid()))?;
-    // Changing the owner clears some permissions.
-    file.set_permissions(other.permissions())
-}
-
-#[cfg(not(unix))]
-fn copy_owner(_: &File, _: &Metadata) -> io::Result<()> {
-    Ok(())
-}
-
 /// Makes the rename durable, if the system can.
 fn sync_folder(path: &Path) {
     if let Ok(folder) = File::open(parent_folder(path)) {
@@ -168,7 +150,7 @@ fn sync_folder(path: &Path) {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 

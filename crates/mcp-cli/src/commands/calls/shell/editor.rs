@@ -5,14 +5,12 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcp_host_config::Colour;
 use mcp_host_runtime::HostSnapshot;
 use mcp_host_transport::open_regular_file;
-use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -25,6 +23,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::commands::calls::shell::complete::{complete, is_history_allowed};
 use crate::commands::calls::shell::tokenize::split_words;
 use crate::output::style;
+use crate::runtime::system::{TerminalSettings, private_file_options};
 
 /// The maximum number of lines in the history.
 const MAX_HISTORY: usize = 1000;
@@ -47,14 +46,11 @@ pub(super) struct LineReader {
 }
 
 /// The terminal settings before the shell started.
-struct TerminalState(Option<Termios>);
+struct TerminalState(TerminalSettings);
 
 impl Drop for TerminalState {
     fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            // Fails if the terminal was closed.
-            let _ = tcsetattr(io::stdin().as_fd(), SetArg::TCSADRAIN, before);
-        }
+        self.0.restore();
     }
 }
 
@@ -65,7 +61,7 @@ impl LineReader {
         history: Option<PathBuf>,
         colour: Colour,
     ) -> io::Result<LineReader> {
-        let terminal = TerminalState(tcgetattr(io::stdin().as_fd()).ok());
+        let terminal = TerminalState(TerminalSettings::read());
         let (requests, receiver) = mpsc::unbounded_channel();
         std::thread::Builder::new().name("mcp-shell".to_owned()).spawn(move || {
             read_lines(&LineHelper { published, colour }, history.as_deref(), receiver);
@@ -125,13 +121,12 @@ fn read_lines(
 
 /// Saves the history in a file that only its owner can read. Errors are ignored.
 fn save_history(editor: &mut Editor<LineHelper, FileHistory>, path: Option<&Path>) {
-    use std::os::unix::fs::OpenOptionsExt;
     let Some(path) = path else { return };
     if let Some(folder) = path.parent() {
         let _ = std::fs::create_dir_all(folder);
     }
     // Created with its permissions before anything is written.
-    let opened = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+    let opened = private_file_options().append(true).create(true).open(path);
     if opened.is_ok() {
         let _ = editor.save_history(path);
     }

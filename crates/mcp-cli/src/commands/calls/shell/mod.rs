@@ -33,7 +33,8 @@ use crate::output::{count, json};
 use crate::render::events::{EventLine, change_lines, file_event_lines};
 use crate::render::status::server_lines_where;
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::{Signal, Signals, run_until_signal};
+use crate::runtime::signal::Signal;
+use crate::runtime::signals::{Signals, run_until_signal};
 use command::ShellCommand;
 use editor::{LineReader, LineResult};
 use tokenize::split_words;
@@ -112,7 +113,7 @@ async fn run_shell(
         biased;
         signal = signals.next() => match (signal, is_interactive) {
             // Ctrl-C skips the wait for the servers.
-            (Signal::SIGINT, true) => {}
+            (Signal::Interrupt, true) => {}
             (_, _) => return Exit::Signal(signal),
         },
         () = wait_for_servers(host, &progress, WaitFor::All) => {}
@@ -200,7 +201,7 @@ impl Shell<'_> {
             let exit = tokio::select! {
                 biased;
                 signal = signals.next() => match (&source, signal) {
-                    (LineSource::Terminal(_), Signal::SIGINT) => {
+                    (LineSource::Terminal(_), Signal::Interrupt) => {
                         // Dropping the call has sent the cancellation to its server.
                         let err = "\ncancelled\n".to_owned();
                         self.context.print(Report { err, exit: Exit::Failure, ..Report::default() }).await

@@ -26,7 +26,7 @@ use crate::config::follow::profile_notes;
 use crate::output::failure::Failure;
 use crate::render::events::{EventLine, change_lines, file_event_lines};
 use crate::runtime::exit::Exit;
-use crate::runtime::signals::Signal;
+use crate::runtime::signal::Signal;
 
 /// How long one poll for keys may take. The thread can end only between polls.
 const KEY_POLL: Duration = Duration::from_millis(100);
@@ -163,7 +163,7 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
                 Some(Event::Resize(..)) => needs_clear = true,
                 Some(Event::Key(KeyEvent { kind: KeyEventKind::Release, .. })) => {}
                 Some(Event::Key(KeyEvent { code: KeyCode::Char('c'), modifiers, .. }))
-                    if modifiers.contains(KeyModifiers::CONTROL) => return Exit::Signal(Signal::SIGINT),
+                    if modifiers.contains(KeyModifiers::CONTROL) => return Exit::Signal(Signal::Interrupt),
                 Some(Event::Key(KeyEvent { code, modifiers, .. }))
                     if !modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) =>
                 {

@@ -6,12 +6,12 @@ use std::io::{IsTerminal, stderr};
 
 use mcp_host_gateway::AuditLog;
 use mcp_host_runtime::ReloadTrigger;
-use tokio::signal::unix::Signal;
 
 use crate::output::log::OPERATOR;
+use crate::runtime::system::HangUp;
 
 /// Handles each signal. Returns when the terminal of the command was closed.
-pub(super) async fn handle_hang_ups(signal: Option<Signal>, reload: ReloadTrigger, audit: Option<&AuditLog>) {
+pub(super) async fn handle_hang_ups(signal: Option<HangUp>, reload: ReloadTrigger, audit: Option<&AuditLog>) {
     let Some(mut signal) = signal else { return std::future::pending().await };
     let had_terminal = stderr().is_terminal();
     while signal.recv().await.is_some() {

@@ -1,7 +1,6 @@
 //! The tokens of `serve`: read from a file and a variable; the file is followed.
 
 use std::convert::Infallible;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use mcp_host_gateway::{ScopeMap, TokenUpdater, Tokens};
@@ -14,6 +13,7 @@ use crate::output::failure::Failure;
 use crate::output::log::OPERATOR;
 use crate::runtime::bounded_read::read_file;
 use crate::runtime::run_blocking;
+use crate::runtime::system::can_others_write;
 
 /// The maximum size of a token file, in bytes.
 const MAX_TOKEN_FILE: u64 = 1024 * 1024;
@@ -111,7 +111,7 @@ impl TokenSource {
 
 /// Logs a warning if every user can change the file, and so give out tokens. Reads the disk.
 fn warn_if_writable(path: &Path) {
-    if path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o002 != 0) {
+    if path.metadata().is_ok_and(|file| file.is_file() && can_others_write(&file)) {
         let shown = path.display();
         tracing::warn!(target: OPERATOR, "every user can change the token file {shown}: run chmod 600 {shown}");
     }

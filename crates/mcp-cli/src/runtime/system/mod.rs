@@ -1,0 +1,19 @@
+//! What differs between systems: signals, the terminal, permissions of files, and the browser.
+//!
+//! Each system has the same items.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+pub(crate) use unix::{
+    HangUp, TerminalSettings, TerminationSignals, browser_command, can_others_write, has_display, is_trusted,
+    make_private, private_file_options,
+};
+#[cfg(windows)]
+pub(crate) use windows::{
+    HangUp, TerminalSettings, TerminationSignals, browser_command, can_others_write, has_display, is_trusted,
+    make_private, private_file_options,
+};

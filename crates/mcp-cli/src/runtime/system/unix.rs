@@ -1,0 +1,112 @@
+//! Unix: signals, termios, modes of files.
+
+use std::env;
+use std::fs::{self, Metadata, OpenOptions, Permissions};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::process::Command;
+
+use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
+use nix::unistd::geteuid;
+use tokio::signal::unix::{self, SignalKind};
+
+use crate::runtime::signal::Signal;
+
+/// The permission bits that let others than the owner write.
+const GROUP_OR_OTHERS_WRITE: u32 = 0o022;
+
+/// The permission bit that lets every user write.
+const OTHERS_WRITE: u32 = 0o002;
+
+/// The installed handlers of SIGINT and SIGTERM.
+pub(crate) struct TerminationSignals {
+    interrupt: unix::Signal,
+    terminate: unix::Signal,
+}
+
+impl TerminationSignals {
+    /// Installs the handlers. Fails if the system refuses.
+    pub(crate) fn install() -> io::Result<TerminationSignals> {
+        Ok(TerminationSignals {
+            interrupt: unix::signal(SignalKind::interrupt())?,
+            terminate: unix::signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// The next signal. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.terminate.recv() => Signal::Terminate,
+        }
+    }
+}
+
+/// The installed handler of SIGHUP.
+pub(crate) struct HangUp(unix::Signal);
+
+impl HangUp {
+    /// Installs the handler. Fails if the system refuses.
+    pub(crate) fn install() -> io::Result<HangUp> {
+        unix::signal(SignalKind::hangup()).map(HangUp)
+    }
+
+    /// Waits for the next signal; `None` if there are no more. Cancel-safe.
+    pub(crate) async fn recv(&mut self) -> Option<()> {
+        self.0.recv().await
+    }
+}
+
+/// The settings of the terminal at standard input.
+pub(crate) struct TerminalSettings(Option<Termios>);
+
+impl TerminalSettings {
+    /// Reads the settings.
+    pub(crate) fn read() -> TerminalSettings {
+        TerminalSettings(tcgetattr(io::stdin().as_fd()).ok())
+    }
+
+    /// Restores the settings.
+    pub(crate) fn restore(&self) {
+        if let Some(settings) = &self.0 {
+            // Fails if the terminal was closed.
+            let _ = tcsetattr(io::stdin().as_fd(), SetArg::TCSADRAIN, settings);
+        }
+    }
+}
+
+/// Options for a file that only its owner may read if it is new.
+pub(crate) fn private_file_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600);
+    options
+}
+
+/// Removes the permissions of others. Blocks.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    let mode = fs::metadata(path)?.permissions().mode();
+    fs::set_permissions(path, Permissions::from_mode(mode & 0o700))
+}
+
+/// Whether every user can change the file.
+pub(crate) fn can_others_write(file: &Metadata) -> bool {
+    file.permissions().mode() & OTHERS_WRITE != 0
+}
+
+/// Whether a file or folder belongs to the current user or root, and only its owner can change it.
+pub(crate) fn is_trusted(_: &Path, metadata: &Metadata) -> bool {
+    let is_owned = metadata.uid() == geteuid().as_raw() || metadata.uid() == 0;
+    is_owned && metadata.mode() & GROUP_OR_OTHERS_WRITE == 0
+}
+
+/// The command that opens a page in the user's browser, without the page.
+pub(crate) fn browser_command() -> Command {
+    Command::new(if cfg!(target_os = "macos") { "open" } else { "xdg-open" })
+}
+
+/// Whether a browser can be opened.
+pub(crate) fn has_display() -> bool {
+    cfg!(target_os = "macos") || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some())
+}

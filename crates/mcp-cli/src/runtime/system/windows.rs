@@ -1,0 +1,109 @@
+//! Windows: events of the console. A file has the access rights of its folder.
+
+use std::env;
+use std::fs::{Metadata, OpenOptions};
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use tokio::signal::windows::{
+    CtrlBreak, CtrlC, CtrlClose, CtrlLogoff, CtrlShutdown, ctrl_break, ctrl_c, ctrl_close, ctrl_logoff,
+    ctrl_shutdown,
+};
+
+use crate::runtime::signal::Signal;
+
+/// The installed handlers of the events that end a program.
+pub(crate) struct TerminationSignals {
+    interrupt: CtrlC,
+    interrupt_group: CtrlBreak,
+    close: CtrlClose,
+    logoff: CtrlLogoff,
+    shutdown: CtrlShutdown,
+}
+
+impl TerminationSignals {
+    /// Installs the handlers. Fails if the system refuses.
+    pub(crate) fn install() -> io::Result<TerminationSignals> {
+        Ok(TerminationSignals {
+            interrupt: ctrl_c()?,
+            interrupt_group: ctrl_break()?,
+            close: ctrl_close()?,
+            logoff: ctrl_logoff()?,
+            shutdown: ctrl_shutdown()?,
+        })
+    }
+
+    /// The next event. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.interrupt_group.recv() => Signal::Terminate,
+            _ = self.close.recv() => Signal::Terminate,
+            _ = self.logoff.recv() => Signal::Terminate,
+            _ = self.shutdown.recv() => Signal::Terminate,
+        }
+    }
+}
+
+/// Windows has no SIGHUP.
+pub(crate) struct HangUp(());
+
+impl HangUp {
+    /// Installs nothing.
+    pub(crate) fn install() -> io::Result<HangUp> {
+        Ok(HangUp(()))
+    }
+
+    /// Never returns.
+    pub(crate) async fn recv(&mut self) -> Option<()> {
+        std::future::pending().await
+    }
+}
+
+/// The settings of the console: the system restores them when the program ends.
+pub(crate) struct TerminalSettings(());
+
+impl TerminalSettings {
+    /// Reads nothing.
+    pub(crate) fn read() -> TerminalSettings {
+        TerminalSettings(())
+    }
+
+    /// Restores nothing.
+    pub(crate) fn restore(&self) {
+        let TerminalSettings(()) = self;
+    }
+}
+
+/// Options for a file, which has the access rights of its folder.
+pub(crate) fn private_file_options() -> OpenOptions {
+    OpenOptions::new()
+}
+
+/// A file has the access rights of its folder.
+pub(crate) fn make_private(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Unknown: the standard library does not read access rights.
+pub(crate) fn can_others_write(_: &Metadata) -> bool {
+    false
+}
+
+/// Whether a file or folder is inside the home folder, which only its user and administrators can change by default.
+pub(crate) fn is_trusted(path: &Path, _: &Metadata) -> bool {
+    env::home_dir().is_some_and(|home| path.starts_with(home))
+}
+
+/// The command that opens a page in the user's browser, without the page.
+pub(crate) fn browser_command() -> Command {
+    let mut command = Command::new("rundll32.exe");
+    command.arg("url.dll,FileProtocolHandler");
+    command
+}
+
+/// Whether a browser can be opened.
+pub(crate) fn has_display() -> bool {
+    true
+}

@@ -1,0 +1,18 @@
+//! Windows: the system searches for `.exe` files only, and the end of its input is all that asks a process to end.
+
+use std::path::PathBuf;
+
+use mcp_host_transport::{ProgramSearch, ProgramSearchResult, find_program};
+
+/// The path of a command, such as `npx` for `npx.cmd`.
+pub(crate) fn program_path(command: &str) -> PathBuf {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let directory = std::env::current_dir().unwrap_or_default();
+    match find_program(command, ProgramSearch::new(&path, &directory)) {
+        ProgramSearchResult::Found(file) => file,
+        _ => PathBuf::from(command),
+    }
+}
+
+/// There is no signal that asks one process to end.
+pub(crate) fn terminate(_: u32) {}
