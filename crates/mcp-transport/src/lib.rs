@@ -37,7 +37,7 @@
 //! tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
 //! ```
 //!
-//! Features, all on by default: `stdio` (child processes; Unix), `http` (Streamable HTTP), `sse` (HTTP with server-sent
+//! Features, all on by default: `stdio` (child processes), `http` (Streamable HTTP), `sse` (HTTP with server-sent
 //! events, 2024-11-05), `websocket`, and `endpoint`: [`dialer`], for any of these. A transport of your own implements
 //! [`Transport`] and [`Dial`]; the feature `testing`, off by default, checks it (`check_transport`) and has
 //! scripted servers for tests. A token of your own for a server over HTTP implements [`Authorization`].

@@ -3,12 +3,12 @@
 //! Reads the disk. The system reports a missing interpreter of a script as a missing file, and a directory as a missing
 //! permission.
 
-use std::fs;
+use std::env;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::regular_file::open_regular_file;
+use super::system;
 use crate::error::disconnect::StartError;
 
 /// The maximum length of the first line of a script; the system reads as much.
@@ -76,14 +76,15 @@ enum PathKind {
     Directory,
 }
 
-/// Finds the file of a command: a path if it contains a slash, otherwise the first match on the `PATH`.
+/// Finds the file of a command: a path if it contains a separator, otherwise the first match on the `PATH`. On Windows
+/// the name may be without its extension.
 pub fn find_program(command: &str, search: ProgramSearch<'_>) -> ProgramSearchResult {
     let path_kind = |path: &Path| {
-        let metadata = fs::metadata(path).ok()?;
-        Some(match (metadata.is_dir(), metadata.permissions().mode() & 0o111) {
+        let metadata = system::program_metadata(path).ok()?;
+        Some(match (metadata.is_dir(), system::is_executable(path, &metadata)) {
             (true, _) => PathKind::Directory,
-            (false, 0) => PathKind::NotExecutable,
-            (false, _) => PathKind::Executable,
+            (false, false) => PathKind::NotExecutable,
+            (false, true) => PathKind::Executable,
         })
     };
     let script = match find_file(command, search, &path_kind) {
@@ -107,12 +108,15 @@ fn find_file(
     path_kind: &dyn Fn(&Path) -> Option<PathKind>,
 ) -> ProgramSearchResult {
     let ProgramSearch { path, directory } = search;
-    let candidates: Vec<PathBuf> = if command.contains('/') {
-        vec![directory.join(command)]
+    let is_path = command.contains(std::path::is_separator);
+    let folders: Vec<PathBuf> = if is_path {
+        vec![directory.to_owned()]
     } else {
         // An empty folder means the working directory.
-        path.split(':').map(|folder| directory.join(folder).join(command)).collect()
+        env::split_paths(path).map(|folder| directory.join(folder)).collect()
     };
+    let names = system::program_file_names(command);
+    let candidates = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
     let mut unusable = ProgramSearchResult::NotFound;
     for candidate in candidates {
         match path_kind(&candidate) {
@@ -121,9 +125,7 @@ fn find_file(
                 unusable = ProgramSearchResult::NotExecutable(candidate);
             }
             // A directory on the `PATH` is skipped.
-            Some(PathKind::Directory) if command.contains('/') => {
-                unusable = ProgramSearchResult::Directory(candidate)
-            }
+            Some(PathKind::Directory) if is_path => unusable = ProgramSearchResult::Directory(candidate),
             Some(_) | None => {}
         }
     }
@@ -166,7 +168,8 @@ pub fn find_missing_script<'a>(
     arguments: impl Iterator<Item = &'a str>,
     directory: &Path,
 ) -> Option<String> {
-    let program = command.rsplit('/').next().unwrap_or_default();
+    let program = command.rsplit(std::path::is_separator).next().unwrap_or_default();
+    let program = program.strip_suffix(std::env::consts::EXE_SUFFIX).unwrap_or(program);
     let is_version_part = |character: char| character.is_ascii_digit() || character == '.';
     if !INTERPRETERS.contains(&program) && !INTERPRETERS.contains(&program.trim_end_matches(is_version_part))
     {
@@ -182,8 +185,11 @@ pub fn find_missing_script<'a>(
     (is_script(&script) && !directory.join(script).exists()).then(|| script.to_owned())
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[track_caller]

@@ -1,28 +1,22 @@
 //! The stdio transport: a child process with one JSON-RPC message per line on its standard streams.
 //!
 //! The command and its arguments are passed to the system unchanged; there is no shell. The child leads its own process
-//! group, and the whole group ends with the transport: on shutdown, when the child exits, or when the transport is
-//! dropped. The child's exit is watched as well as its output, because a grandchild may hold the pipe open.
+//! group, on Windows in a job object, and the whole group ends with the transport: on shutdown, when the child exits, or
+//! when the transport is dropped. The child's exit is watched as well as its output, because a grandchild may hold the pipe open.
 
-mod child;
-mod descriptor_limit;
 mod encoding;
 mod line_buffer;
-#[cfg(target_os = "linux")]
-mod linux_launcher;
 mod lookup;
-mod process_group;
 mod process_identity;
 mod program;
 mod receipt;
 mod regular_file;
 mod server;
 mod spawn;
-#[cfg(not(target_os = "linux"))]
-mod std_launcher;
 mod stderr;
 mod stdout;
 mod stdout_pipe;
+mod system;
 mod write_buffer;
 mod writer;
 
@@ -42,24 +36,22 @@ use tokio::time::Instant;
 
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
-use crate::error::evidence::{Evidence, ProcessExit};
+use crate::error::evidence::Evidence;
 use crate::redact::{Redactor, inherited_secrets, stdio_secrets};
 use crate::transport::{Dial, Link, Transport};
-use child::Child;
-pub use descriptor_limit::raise_descriptor_limit;
 use encoding::StreamEncoding;
 pub use line_buffer::{Line, LineBuffer};
 pub use lookup::{ProgramSearch, ProgramSearchResult, find_missing_script, find_program};
-use process_group::ProcessGroup;
 pub use process_identity::ProcessIdentity;
-use program::{ChildCommand, DEFAULT_PATH};
+use program::{ChildCommand, TOKEN_VARIABLE};
 pub use receipt::{ReapedGroup, ReceiptDirectory};
 pub use regular_file::{open_for_appending, open_lock_file, open_named_file, open_regular_file};
 pub(crate) use server::StdioOptions;
 use server::StdioServer;
-use spawn::SpawnedChild;
 use stderr::{StderrReader, StderrTail};
 use stdout::StdoutReader;
+pub use system::raise_descriptor_limit;
+use system::{Child, DEFAULT_PATH};
 use write_buffer::WriteBuffer;
 
 /// How long to wait for output that a process wrote before it ended.
@@ -107,8 +99,11 @@ impl StdioDial {
 
 /// The variables of this process that a server inherits.
 fn inherited_env(inherit: EnvInheritance) -> impl Iterator<Item = (OsString, OsString)> {
-    std::env::vars_os().filter(move |(name, _)| {
-        name.to_str().map_or(inherit == EnvInheritance::All, |name| inherit.inherits(name))
+    let variables = std::env::vars_os().map(|(name, value)| (system::environment_name(name), value));
+    variables.filter(move |(name, _)| {
+        name.to_str().map_or(inherit == EnvInheritance::All, |name| {
+            inherit.inherits(name) || system::REQUIRED_VARIABLES.contains(&name)
+        })
     })
 }
 
@@ -147,8 +142,6 @@ impl Transport for StdioTransport {
 /// A running child process.
 struct ServerProcess {
     child: Child,
-    // Declared after the child: the leader is killed first, then the rest of its group.
-    group: ProcessGroup,
     _receipt: Option<receipt::ReceiptGuard>,
 }
 
@@ -164,8 +157,9 @@ impl StdioServer {
         }
         let token = receipt::new_token();
         let mut env: BTreeMap<_, _> = inherited_env(endpoint.inherit).collect();
-        env.extend(endpoint.env.iter().map(|(name, value)| (name.into(), value.expose().into())));
-        env.insert(receipt::TOKEN_VARIABLE.into(), token.clone().into());
+        let own = endpoint.env.iter();
+        env.extend(own.map(|(name, value)| (system::environment_name(name.into()), value.expose().into())));
+        env.insert(TOKEN_VARIABLE.into(), token.clone().into());
         let path = env.get(OsStr::new("PATH")).and_then(|it| it.to_str()).unwrap_or(DEFAULT_PATH).to_owned();
         let program = ChildCommand {
             command: endpoint.command.clone(),
@@ -179,14 +173,14 @@ impl StdioServer {
             .options
             .receipts
             .as_ref()
+            .filter(|_| !system::ENDS_GROUPS_WITH_HOST)
             .and_then(|it| it.write(&token, &endpoint.command).inspect_err(log_receipt_error).ok());
-        let SpawnedChild { child, group } =
-            spawn::spawn(program, token).await.map_err(|error| self.start_error(&error, &path))?;
+        let child = spawn::spawn(program, token).await.map_err(|error| self.start_error(&error, &path))?;
         self.options.process.set(child.pid);
         if let Some(receipt) = &mut receipt {
             let _ = receipt.record_group(child.pid).inspect_err(log_receipt_error);
         }
-        Ok(ServerProcess { child, group, _receipt: receipt })
+        Ok(ServerProcess { child, _receipt: receipt })
     }
 
     /// Why the system could not start the program with this `PATH`.
@@ -285,7 +279,7 @@ impl ServerProcess {
         };
         let status = self.shut_down(&mut reader, deadline).await;
         read_last_lines(&mut stderr_task, &tail).await;
-        evidence.exit = status.and_then(process_exit);
+        evidence.exit = status.and_then(system::process_exit);
         evidence.stderr = tail.lines();
         if let Some(reader) = reader {
             evidence.noise_bytes = reader.noise_bytes;
@@ -294,7 +288,7 @@ impl ServerProcess {
         reason
     }
 
-    /// Waits for the leader to exit until `deadline`, with SIGTERM halfway and SIGKILL at the end, and ends the rest
+    /// Waits for the leader to exit until `deadline`, asks its group to end halfway, kills it at the end, and ends the rest
     /// of its group. Returns the exit status of the leader, if it is known.
     async fn shut_down(mut self, reader: &mut Option<StdoutReader>, deadline: Instant) -> Option<ExitStatus> {
         let halfway = Instant::now() + deadline.saturating_duration_since(Instant::now()) / 2;
@@ -304,20 +298,19 @@ impl ServerProcess {
             () = drain(reader) => wait_until(&mut self.child, halfway).await,
         };
         if status.is_none() {
-            self.group.terminate();
+            self.child.terminate();
             status = tokio::select! {
                 status = wait_until(&mut self.child, deadline) => status,
                 () = drain(reader) => wait_until(&mut self.child, deadline).await,
             };
         }
         if status.is_none() {
-            self.child.kill();
             // The rest of the group too, so that none holds the output while it is read.
-            self.group.kill();
+            self.child.kill();
             status = self.child.wait().await;
         }
         let _ = tokio::time::timeout(FINAL_READ_TIMEOUT, drain(reader)).await;
-        self.group.end_remaining(deadline).await;
+        self.child.end_group(deadline).await;
         status
     }
 }
@@ -358,13 +351,4 @@ async fn read_last_lines(stderr_task: &mut JoinSet<()>, tail: &StderrTail) {
 /// Waits for the exit of a child until `deadline`. `None` if it is still running or its status is unknown.
 async fn wait_until(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     tokio::time::timeout_at(deadline, child.wait()).await.ok()?
-}
-
-fn process_exit(status: ExitStatus) -> Option<ProcessExit> {
-    use std::os::unix::process::ExitStatusExt;
-    let signal = |number| {
-        let name = nix::sys::signal::Signal::try_from(number).ok().map(|signal| signal.as_str());
-        ProcessExit::Signal { number, name }
-    };
-    status.code().map(ProcessExit::Status).or_else(|| status.signal().map(signal))
 }

@@ -89,7 +89,7 @@ pub(super) fn boot_and_namespace() -> String {
     format!("{} {}", boot.trim(), namespace.display())
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
 

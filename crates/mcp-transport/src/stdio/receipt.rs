@@ -5,24 +5,20 @@
 //! group of a dead owner and have its token. The token check excludes a reused process id. A daemon that left the group
 //! is not terminated, as in a normal shutdown.
 //!
-//! Needs `/proc`; without it no receipt is written and nothing is ended.
+//! Needs `/proc`; without it no receipt is written and nothing is ended. Windows needs none: the system ends the
+//! processes of a server with its host.
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, getpgid};
 use serde::{Deserialize, Serialize};
 
 use super::process_identity::{boot_and_namespace, start_time};
 use super::regular_file::open_regular_file;
-
-/// The environment variable with the token.
-pub(crate) const TOKEN_VARIABLE: &str = "MCP_HOST_INSTANCE";
+use super::system;
 
 /// The extension of a receipt that is being written.
 const UNFINISHED_EXTENSION: &str = "new";
@@ -107,7 +103,7 @@ impl ReceiptDirectory {
             {
                 continue;
             }
-            let processes = terminate(&|| group_members(receipt.group, &receipt.token));
+            let processes = system::end_processes(receipt.group, &receipt.token);
             // Removed last: if this host dies too, the next one continues.
             let _ = fs::remove_file(&path);
             if processes > 0 {
@@ -130,7 +126,7 @@ impl ReceiptDirectory {
             command: command.to_owned(),
         };
         // Only the user may read the folder.
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
+        system::create_private_folder(&self.0)?;
         let guard = ReceiptGuard { path: self.0.join(format!("{token}.json")), receipt };
         guard.save()?;
         Ok(guard)
@@ -186,57 +182,10 @@ pub(crate) fn new_token() -> String {
     format!("{pid}-{}-{}", start_time(pid).unwrap_or_default(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Kills all processes with the token, for a started child that could not be managed. The caller waits for the child
-/// itself.
-pub(crate) fn kill_by_token(token: &str) {
-    for pid in processes_with_token(token) {
-        let _ = kill(pid, Signal::SIGKILL);
-    }
-}
-
-/// The processes of `group` that have the token. If the host died before it recorded the group, all processes with the
-/// token count.
-fn group_members(group: Option<u32>, token: &str) -> Vec<Pid> {
-    let with_token = processes_with_token(token);
-    let Some(group) = group else { return with_token };
-    let group = i32::try_from(group).map(Pid::from_raw).ok();
-    with_token.into_iter().filter(|it| getpgid(Some(*it)).ok() == group).collect()
-}
-
-/// Ends the processes that `find_processes` returns, with SIGTERM and after 0.3 s with SIGKILL. Returns their number.
-fn terminate(find_processes: &dyn Fn() -> Vec<Pid>) -> usize {
-    let processes_at_start = find_processes();
-    for pid in &processes_at_start {
-        let _ = kill(*pid, Signal::SIGTERM);
-    }
-    for _ in 0..10 {
-        if find_processes().is_empty() {
-            return processes_at_start.len();
-        }
-        std::thread::sleep(Duration::from_millis(30));
-    }
-    for pid in find_processes() {
-        let _ = kill(pid, Signal::SIGKILL);
-    }
-    processes_at_start.len()
-}
-
-fn processes_with_token(token: &str) -> Vec<Pid> {
-    let marker = format!("{TOKEN_VARIABLE}={token}");
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    entries
-        .filter_map(|it| it.ok()?.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|pid| {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|it| *it == 0).any(|it| it == marker.as_bytes())
-        })
-        .map(Pid::from_raw)
-        .collect()
-}
-
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
+    use crate::stdio::program::TOKEN_VARIABLE;
 
     #[test]
     fn receipt_of_a_living_owner_is_kept_until_its_group_ends() {

@@ -1,12 +1,10 @@
 //! Opens files that must not block: those that a search finds, that a configuration names, or that the user names.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::libc;
+use super::system;
 
 /// Opens a regular file for reading. Any other file is an error, because it could block: a FIFO without a writer when
 /// it is opened, a terminal when it is read.
@@ -14,8 +12,7 @@ pub fn open_regular_file(path: &Path) -> io::Result<File> {
     // A device may react to being opened, so its kind is checked before too.
     check_kind(&fs::metadata(path)?)?;
     // The file may have been replaced since.
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let file = system::non_blocking_reader().open(path)?;
     check_kind(&file.metadata()?)?;
     Ok(file)
 }
@@ -29,28 +26,12 @@ pub fn open_named_file(path: &Path) -> io::Result<File> {
 /// Opens a file for appending, and creates it for its owner only. Fails for a FIFO that nothing reads, which would
 /// block.
 pub fn open_for_appending(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o600).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-    let file = options.open(path).map_err(|error| match error.raw_os_error() {
-        Some(libc::ENXIO) => {
-            io::Error::new(io::ErrorKind::InvalidInput, "it is a pipe that no program reads")
-        }
-        _ => error,
-    })?;
-    // Only the opening must not block.
-    fcntl(&file, FcntlArg::F_SETFL(OFlag::O_APPEND))?;
-    Ok(file)
+    system::open_for_appending(path)
 }
 
 /// Opens a lock file, and creates it for its owner only. Fails for a link, which another user could have placed.
 pub fn open_lock_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600);
-    let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
-    let file = file.map_err(|error| match error.raw_os_error() {
-        Some(libc::ELOOP) => io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link; delete it"),
-        _ => error,
-    })?;
+    let file = system::open_lock_file(path)?;
     check_kind(&file.metadata()?)?;
     Ok(file)
 }
@@ -71,7 +52,7 @@ fn check_kind(metadata: &fs::Metadata) -> io::Result<()> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::io::{Read, Write};
 

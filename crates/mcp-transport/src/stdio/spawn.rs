@@ -1,4 +1,4 @@
-//! Starts child processes on one long-lived thread.
+//! Starts child processes on one long-lived thread, on all systems.
 //!
 //! On Linux a child asks the kernel for SIGKILL when its parent dies, and the kernel means the parent *thread*. A child
 //! that was started on a worker or blocking thread of a runtime would die when that thread is retired. Therefore one
@@ -13,23 +13,15 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::child::Child;
-use super::process_group::ProcessGroup;
 use super::program::ChildCommand;
-use super::receipt;
-
-/// A child with its process group. Dropping it kills the leader, then the rest of the group.
-pub(crate) struct SpawnedChild {
-    pub(crate) child: Child,
-    pub(crate) group: ProcessGroup,
-}
+use super::system::{self, Child};
 
 /// A request to start a process.
 struct StartJob {
     program: ChildCommand,
     token: String,
     runtime: Handle,
-    reply: oneshot::Sender<io::Result<SpawnedChild>>,
+    reply: oneshot::Sender<io::Result<Child>>,
     /// Dropped when the job is done.
     done: mpsc::Sender<()>,
 }
@@ -55,7 +47,7 @@ impl Drop for StartWaiter {
 
 /// Starts `program`, whose environment contains `token`, as the leader of its own process group. Dropping the
 /// future leaves no process behind.
-pub(crate) async fn spawn(program: ChildCommand, token: String) -> io::Result<SpawnedChild> {
+pub(crate) async fn spawn(program: ChildCommand, token: String) -> io::Result<Child> {
     let (reply, started) = oneshot::channel();
     let (done_sender, done) = mpsc::channel();
     let job = StartJob { program, token, runtime: Handle::current(), reply, done: done_sender };
@@ -82,7 +74,7 @@ fn spawner_queue() -> io::Result<mpsc::Sender<StartJob>> {
                 || Err(io::Error::other("this runtime cannot start processes: it has no I/O driver"));
             // If the caller was dropped, the child is dropped here, and its whole group with it.
             let _ = reply.send(started.unwrap_or_else(|_| {
-                receipt::kill_by_token(&token);
+                system::kill_by_token(&token);
                 panicked()
             }));
             drop(done);
@@ -92,16 +84,14 @@ fn spawner_queue() -> io::Result<mpsc::Sender<StartJob>> {
 }
 
 /// Starts a process on this thread and registers its streams with the runtime.
-fn start(program: &ChildCommand, token: &str, runtime: &Handle) -> io::Result<SpawnedChild> {
+fn start(program: &ChildCommand, token: &str, runtime: &Handle) -> io::Result<Child> {
     let _inside = runtime.enter();
-    let child = Child::start(program).inspect_err(|error| {
+    Child::start(program).inspect_err(|error| {
         // A runtime that is shutting down cannot register the child; it is found by its token.
         if error.kind() != io::ErrorKind::NotFound {
-            receipt::kill_by_token(token);
+            system::kill_by_token(token);
         }
-    })?;
-    let group = ProcessGroup::with_leader(child.pid);
-    Ok(SpawnedChild { child, group })
+    })
 }
 
 #[cfg(test)]
@@ -111,6 +101,8 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
+    use crate::stdio::program::TOKEN_VARIABLE;
+    use crate::stdio::receipt;
 
     /// The processes whose environment contains the token.
     #[cfg(target_os = "linux")]
@@ -145,7 +137,7 @@ mod tests {
             let program = ChildCommand {
                 command: "sh".to_owned(),
                 args: ["-c", "sleep 1000 & exec sleep 1000"].map(str::to_owned).into(),
-                env: BTreeMap::from([(receipt::TOKEN_VARIABLE.into(), token.clone().into())]),
+                env: BTreeMap::from([(TOKEN_VARIABLE.into(), token.clone().into())]),
                 cwd: None,
             };
             {

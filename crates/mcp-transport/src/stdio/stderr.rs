@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::io::AsyncRead;
-use tokio::process::ChildStderr;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::line_buffer::{Line, LineBuffer};
 use super::server::StdioServer;
 use super::stdout::read_into;
+use super::system::StderrPipe;
 use crate::redact::LineCleaner;
 use crate::rpc::rate_limiter::RateLimiter;
 
@@ -61,7 +61,7 @@ impl StderrTail {
 }
 
 /// Reads the standard error of a child.
-pub(super) struct StderrReader<S = ChildStderr> {
+pub(super) struct StderrReader<S = StderrPipe> {
     stderr: S,
     lines: LineBuffer,
     tail: StderrTail,

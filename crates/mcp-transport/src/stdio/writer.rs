@@ -7,9 +7,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
-use tokio::process::ChildStdin;
 use tokio::sync::oneshot;
 
+use super::system::StdinPipe;
 use super::write_buffer::{WriteBatch, WriteBuffer};
 use crate::error::disconnect::DisconnectReason;
 
@@ -17,7 +17,7 @@ use crate::error::disconnect::DisconnectReason;
 /// a reason when the process reads nothing for `stall_timeout`. When the sender of `stop` is dropped, only messages
 /// that are queued by then are written, so that recent cancel notices are still sent.
 pub(super) async fn write_messages(
-    mut stdin: ChildStdin,
+    mut stdin: StdinPipe,
     mut write_buffer: WriteBuffer,
     mut stop: oneshot::Receiver<Infallible>,
     stall_timeout: Duration,
@@ -48,7 +48,7 @@ enum WriteOutcome {
     Stalled,
 }
 
-async fn write_chunk(stdin: &mut ChildStdin, mut bytes: &[u8], stall_timeout: Duration) -> WriteOutcome {
+async fn write_chunk(stdin: &mut StdinPipe, mut bytes: &[u8], stall_timeout: Duration) -> WriteOutcome {
     while !bytes.is_empty() {
         let mut writing = pin!(stdin.write(bytes));
         // Usually the pipe has room; no timer is needed then.

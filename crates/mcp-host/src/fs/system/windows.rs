@@ -3,7 +3,6 @@
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io;
-use std::os::windows::io::AsHandle;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::ChildStdout;
 use tokio::time::Instant;
 
 use super::encoding::StreamDecoder;
 use super::line_buffer::{Line, LineBuffer};
 use super::server::StdioServer;
 use super::stdout_pipe::StdoutSource;
+use super::system::StdoutPipe;
 use crate::error::disconnect::DisconnectReason;
 use crate::redact::Redactor;
 use crate::rpc::oversize::{OversizedMessage, is_endless};
@@ -39,7 +39,7 @@ const LARGE_PIPE_BYTES: usize = 512 << 10;
 const DEFAULT_PIPE_BYTES: usize = 64 << 10;
 
 /// Reads messages and passes them to the engine.
-pub(super) struct StdoutReader<S = ChildStdout> {
+pub(super) struct StdoutReader<S = StdoutPipe> {
     stdout: S,
     inbound: Arc<dyn FrameSink>,
     lines: LineBuffer,

@@ -6,7 +6,7 @@
 //! has the measurement). Here the child shares our memory until its program runs, and the starting thread waits
 //! meanwhile (`CLONE_VM | CLONE_VFORK`), as in `posix_spawn`, which cannot set the signal.
 //!
-//! This is the only file in the workspace with `unsafe`. Before its program, a child only runs
+//! This is the only file for Unix with `unsafe`. Before its program, a child only runs
 //! [`ChildPlan::run_in_child`]: system calls on prepared data, without allocation, locks or unwinding.
 
 #![expect(unsafe_code, reason = "between clone and exec there can be nothing but system calls")]
@@ -28,8 +28,10 @@ use nix::unistd::Pid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use super::child_status::ChildStatus;
 use super::descriptor_limit::{DescriptorLimit, original_limit};
-use super::program::{ChildCommand, ChildStatus, DEFAULT_PATH};
+use super::files::DEFAULT_PATH;
+use crate::stdio::program::ChildCommand;
 
 /// Stack size for [`ChildPlan::run_in_child`], which needs a few hundred bytes, with room for unoptimized builds.
 const STACK_BYTES: usize = 64 << 10;

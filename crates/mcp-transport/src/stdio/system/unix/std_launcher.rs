@@ -7,7 +7,8 @@ use std::process::{Child, Command};
 
 use tokio::io::unix::AsyncFd;
 
-use super::program::{ChildCommand, ChildStatus};
+use super::child_status::ChildStatus;
+use crate::stdio::program::ChildCommand;
 
 /// A child process that was not waited for yet.
 #[derive(Debug)]

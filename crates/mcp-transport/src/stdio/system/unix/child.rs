@@ -1,7 +1,8 @@
-//! A child process that is killed and waited for when it is dropped.
+//! A child process with its process group. Dropping it kills the child, which is waited for, and the group.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
@@ -9,27 +10,33 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::io::unix::AsyncFd;
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
 
+use super::child_status::ChildStatus;
 #[cfg(target_os = "linux")]
 use super::linux_launcher::{UnreapedChild, launch};
-use super::program::{ChildCommand, ChildStatus};
+use super::pipes::{StderrPipe, StdinPipe, StdoutPipe};
+use super::process_group::ProcessGroup;
 #[cfg(not(target_os = "linux"))]
 use super::std_launcher::{UnreapedChild, launch};
+use crate::error::evidence::ProcessExit;
+use crate::stdio::program::ChildCommand;
 
 /// Delay before the first check for the exit of a killed process; doubled each time, up to one second.
 const FIRST_POLL: Duration = Duration::from_millis(1);
 
-/// A child with its streams. Dropping it kills it.
+/// A child with its streams and its group. Dropping it kills them.
 pub(crate) struct Child {
     // Dropped first: the process is killed before it sees the end of its input.
     process: KillOnDrop,
     pub(crate) pid: u32,
-    pub(crate) stdin: Option<ChildStdin>,
-    pub(crate) stdout: Option<ChildStdout>,
-    pub(crate) stderr: Option<ChildStderr>,
+    pub(crate) stdin: Option<StdinPipe>,
+    pub(crate) stdout: Option<StdoutPipe>,
+    pub(crate) stderr: Option<StderrPipe>,
     exit_watch: ExitWatch,
+    // Dropped last: the leader is killed first, then the rest of its group.
+    group: ProcessGroup,
 }
 
 /// How the exit of a child is noticed.
@@ -50,7 +57,7 @@ struct KillOnDrop {
 
 impl Child {
     /// Starts a program on the calling thread. Panics in a runtime without I/O, without leaving a process.
-    pub(super) fn start(program: &ChildCommand) -> io::Result<Child> {
+    pub(in crate::stdio) fn start(program: &ChildCommand) -> io::Result<Child> {
         let (child_stdin, stdin) = io::pipe()?;
         let (stdout, child_stdout) = io::pipe()?;
         let (stderr, child_stderr) = io::pipe()?;
@@ -65,13 +72,14 @@ impl Child {
         let pidfd = process.process.as_ref().and_then(UnreapedChild::pidfd);
         Ok(Child {
             pid,
-            stdin: Some(ChildStdin::from_std(OwnedFd::from(stdin).into())?),
-            stdout: Some(ChildStdout::from_std(OwnedFd::from(stdout).into())?),
-            stderr: Some(ChildStderr::from_std(OwnedFd::from(stderr).into())?),
+            stdin: Some(StdinPipe::from_std(OwnedFd::from(stdin).into())?),
+            stdout: Some(StdoutPipe::from_std(OwnedFd::from(stdout).into())?),
+            stderr: Some(StderrPipe::from_std(OwnedFd::from(stderr).into())?),
             exit_watch: match pidfd {
                 Some(it) => ExitWatch::PidFd(it),
                 None => ExitWatch::SigChld(signal(SignalKind::child())?),
             },
+            group: ProcessGroup::with_leader(pid),
             process,
         })
     }
@@ -93,10 +101,30 @@ impl Child {
         }
     }
 
-    /// Kills the process, which must still be waited for.
-    pub(crate) fn kill(&self) {
-        self.process.kill();
+    /// Asks the group to end, with SIGTERM.
+    pub(crate) fn terminate(&self) {
+        self.group.terminate();
     }
+
+    /// Kills the process, which must still be waited for, and the rest of its group.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill();
+        self.group.kill();
+    }
+
+    /// Ends the rest of the group after the process was waited for: politely until `deadline`, then by force.
+    pub(crate) async fn end_group(self, deadline: Instant) {
+        self.group.end_remaining(deadline).await;
+    }
+}
+
+/// How a process ended.
+pub(in crate::stdio) fn process_exit(status: ExitStatus) -> Option<ProcessExit> {
+    let signal = |number| {
+        let name = Signal::try_from(number).ok().map(Signal::as_str);
+        ProcessExit::Signal { number, name }
+    };
+    status.code().map(ProcessExit::Status).or_else(|| status.signal().map(signal))
 }
 
 impl KillOnDrop {
@@ -312,7 +340,7 @@ mod tests {
         let mut killed = children.pop().unwrap();
         killed.kill();
         let status = killed.wait().await.unwrap();
-        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+        assert_eq!(status.signal(), Some(9));
         // Waiting again returns the same status, and the id of an exited child is not signalled.
         assert_eq!(killed.wait().await, Some(status));
         drop((killed, children));
