@@ -20,6 +20,8 @@ pub(super) struct Lists {
     pub rmcp: Vec<String>,
     /// Files that may contain error numbers.
     pub error_numbers: Vec<String>,
+    /// Prefixes of the paths that may have code for one system.
+    pub system_code: Vec<String>,
     /// Files that may search the text of an error.
     pub error_texts: Vec<String>,
     /// Lower layers first. A crate without an entry is a violation.

@@ -11,6 +11,7 @@ mod forbidden_words;
 mod lists;
 mod method_names;
 mod module_order;
+mod system_code;
 mod tuples;
 mod unsafe_code;
 
@@ -30,6 +31,7 @@ fn check(tree: &Tree, lists: &Lists) -> Vec<Violation> {
     res.extend(error_numbers::check(files, &lists.error_numbers));
     res.extend(error_text::check(files, &lists.error_texts));
     res.extend(method_names::check(files));
+    res.extend(system_code::check(files, lists));
     res.extend(unsafe_code::check(files));
     res.extend(module_order::check(files, lists));
     res.extend(circles::check(files));

@@ -198,17 +198,15 @@ fn error_numbers_are_constants() {
 }
 
 #[test]
-fn unsafe_is_allowed_in_one_file() {
-    let elsewhere = "`unsafe` is allowed only in the file that starts child processes";
+fn unsafe_is_allowed_in_one_file_for_each_system() {
+    let elsewhere = "`unsafe` is allowed only in the files that control child processes";
     let spawn = "#![expect(unsafe_code, reason = \"why\")]\nfn g() { unsafe { f() } }";
-    check_file("crates/mcp-transport/src/stdio/spawn.rs", spawn, &[]);
-    check_file(
-        "crates/mcp-transport/src/http.rs",
-        spawn,
-        &[
-            "crates/mcp-transport/src/http.rs: only one file of crates/mcp-transport/src/stdio/ may expect `unsafe`",
-        ],
-    );
+    let linux = "crates/mcp-transport/src/stdio/system/unix/linux_launcher.rs";
+    let windows = "crates/mcp-transport/src/stdio/system/windows/console.rs";
+    check_file(linux, spawn, &[]);
+    check_file(windows, spawn, &[]);
+    let path = "crates/mcp-transport/src/stdio/spawn.rs";
+    check_file(path, spawn, &[&format!("{path}: only {linux} and {windows} may expect `unsafe`")]);
     let path = "crates/mcp-host/src/a.rs";
     check_file(path, "fn f() { unsafe { g() } }", &[&format!("{path}:1: {elsewhere}")]);
     check_file(
@@ -222,11 +220,28 @@ fn unsafe_is_allowed_in_one_file() {
         "#[expect(unsafe_code, reason = \"why\")]\nfn f() {}",
         &[&format!("{path}:1: the lint `unsafe_code` may not be relaxed here")],
     );
-    let both = Tree::of(&[
-        ("crates/mcp-transport/src/stdio/a.rs", spawn),
-        ("crates/mcp-transport/src/stdio/b.rs", spawn),
-    ]);
-    assert_eq!(check(&both, &lists()).len(), 1);
+}
+
+#[test]
+fn code_for_one_system_is_found() {
+    let message = "code for one system is allowed only in the files of `system_code`";
+    let path = "crates/mcp-host/src/a.rs";
+    for code in [
+        "#[cfg(unix)]\nfn f() {}",
+        "#[cfg(all(feature = \"x\", target_os = \"linux\"))]\nfn f() {}",
+        "fn f() -> bool { cfg!(windows) }",
+        "#[cfg_attr(not(unix), expect(dead_code, reason = \"why\"))]\nfn f() {}",
+        "use std::os::fd::OwnedFd;",
+        "fn f() { nix::unistd::getpid() }",
+        "use tokio::signal::unix;",
+    ] {
+        check_file(path, code, &[&format!("{path}:1: {message}")]);
+        check_file(path, &format!("#[cfg(test)] mod tests {{ {code} }}"), &[]);
+        check_file("crates/mcp-host/src/fs/system/unix.rs", code, &[]);
+    }
+    for code in ["#[cfg(feature = \"unix\")]\nfn f() {}", "#[cfg(test)]\nmod unix {}", "mod windows {}"] {
+        check_file(path, code, &[]);
+    }
 }
 
 #[test]
