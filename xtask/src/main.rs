@@ -24,7 +24,7 @@ use error::Error;
 use gates::{api, deny, layers, rules, tidy};
 use generated_files::OutputMode;
 use measurements::{bench, counts};
-use suites::{conformance, faults, fresh, fuzz, gateway_clients, soak, test_run};
+use suites::{conformance, faults, fresh, fuzz, gateway_clients, soak, test_run, windows};
 
 const USAGE: &str = "\
 Usage: cargo xtask <command>
@@ -50,6 +50,7 @@ Usage: cargo xtask <command>
   tidy                              check file heads, lengths, links, plain language, unfinished code, undeclared files
   fuzz [--seconds N] [target…]      run the fuzz targets, 10 s each; needs nightly and cargo-fuzz
   fresh                             try the newest release of every dependency in target/fresh, and report
+  windows [--wine]                  check for Windows; build for it and run the program under wine
   features                          list the rules of docs/rules.md with and without a test
 ";
 
@@ -92,6 +93,7 @@ fn main() -> ExitCode {
         ["layers"] => layers::run(),
         ["tidy"] => tidy::run(),
         ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["windows", rest @ ..] => windows::run(rest),
         ["fresh"] => fresh::run(),
         ["features"] => rules::run().map(|report| println!("{report}")),
         ["help" | "--help" | "-h"] => {

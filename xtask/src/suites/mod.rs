@@ -7,3 +7,4 @@ pub(crate) mod fuzz;
 pub(crate) mod gateway_clients;
 pub(crate) mod soak;
 pub(crate) mod test_run;
+pub(crate) mod windows;

@@ -1,8 +1,9 @@
 //! The stdio transport: a child process with one JSON-RPC message per line on its standard streams.
 //!
 //! The command and its arguments are passed to the system unchanged; there is no shell. The child leads its own process
-//! group, on Windows in a job object, and the whole group ends with the transport: on shutdown, when the child exits, or
-//! when the transport is dropped. The child's exit is watched as well as its output, because a grandchild may hold the pipe open.
+//! group, on Windows in a job object. The whole group ends with the transport: on shutdown, when the child exits, or
+//! when the transport is dropped. The child's exit is watched as well as its output, because a grandchild may hold the
+//! pipe open.
 
 mod encoding;
 mod line_buffer;
@@ -288,8 +289,8 @@ impl ServerProcess {
         reason
     }
 
-    /// Waits for the leader to exit until `deadline`, asks its group to end halfway, kills it at the end, and ends the rest
-    /// of its group. Returns the exit status of the leader, if it is known.
+    /// Waits for the leader to exit until `deadline`, asks its group to end halfway, kills it at the end, and ends the
+    /// rest of its group. Returns the exit status of the leader, if it is known.
     async fn shut_down(mut self, reader: &mut Option<StdoutReader>, deadline: Instant) -> Option<ExitStatus> {
         let halfway = Instant::now() + deadline.saturating_duration_since(Instant::now()) / 2;
         let mut status = tokio::select! {

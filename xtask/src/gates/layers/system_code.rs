@@ -14,7 +14,7 @@ const PREDICATES: [&str; 5] = ["unix", "windows", "target_os", "target_family", 
 const SYSTEM_PATHS: [&str; 8] = [
     "nix::",
     "libc::",
-    "windows::",
+    "windows::Win32",
     "process_wrap::",
     "std::os::",
     "signal::unix",

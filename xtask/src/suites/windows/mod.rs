@@ -1,0 +1,31 @@
+//! `cargo xtask windows`: checks the product for Windows. With `--wine` also builds it, and runs it under wine.
+
+mod scenarios;
+mod toolchain;
+mod wine;
+
+use crate::error::Error;
+use toolchain::Toolchain;
+
+/// The packages of the product, with those that they depend on, and the tests for Windows.
+const PACKAGES: [&str; 4] = ["mcp-host-cli", "mcp-host-acp-agent", "mcp-host-rmcp", "mcp-windows-tests"];
+
+/// Checks for Windows, then runs what the arguments name.
+pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
+    let runs_wine = match arguments {
+        [] => false,
+        ["--wine"] => true,
+        _ => return Err(Error::message("`windows` knows `--wine` only")),
+    };
+    let toolchain = Toolchain::find_or_install(runs_wine)?;
+    let mut check = toolchain.cargo("check");
+    for package in PACKAGES {
+        check.args(["-p", package]);
+    }
+    crate::cargo::run(&mut check)?;
+    if runs_wine {
+        crate::cargo::run(toolchain.cargo("build").args(["-p", "mcp-host-cli", "-p", "mcp-windows-tests"]))?;
+        scenarios::run(&wine::Wine::prepare(&toolchain)?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! What is run under wine: stdio servers, the end of closed and killed hosts, files, and HTTP.
+
+use std::net::TcpListener;
+use std::process::Child;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::wine::{HOST, PROBE, Wine, processes_with};
+use crate::error::Error;
+
+/// How often a host is killed.
+const KILLS: usize = 50;
+
+/// The longest wait for a state of a process.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The time between two looks at it.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// A scenario, with its name.
+type Scenario = (&'static str, fn(&Wine) -> Result<(), Error>);
+
+const SCENARIOS: [Scenario; 7] = [
+    ("arguments and messages are passed unchanged", check_messages),
+    ("server that a batch file starts", check_batch_file),
+    ("closed host leaves no process", check_close),
+    ("killed host leaves no process", check_kills),
+    ("configuration starts the demo server", check_demo_server),
+    ("edit keeps the line ends of Windows", check_line_ends),
+    ("HTTP gateway and a changed file", check_http),
+];
+
+/// Runs all scenarios. A failure does not stop the others.
+pub(super) fn run(wine: &Wine) -> Result<(), Error> {
+    let mut failed = Vec::new();
+    for (name, scenario) in SCENARIOS {
+        let start = Instant::now();
+        let result = scenario(wine);
+        let outcome = if result.is_ok() { "ok" } else { "FAILED" };
+        println!("{name}: {outcome} in {:.1} s", start.elapsed().as_secs_f64());
+        if let Err(error) = result {
+            failed.push(format!("{name}: {error}"));
+        }
+    }
+    println!("{} of {} scenarios passed under wine", SCENARIOS.len() - failed.len(), SCENARIOS.len());
+    if failed.is_empty() { Ok(()) } else { Err(Error::message(failed.join("\n"))) }
+}
+
+/// What the tool of the probe returns.
+const ECHO: &str = r#""grün & %PATH% \"quoted\" \\ end" from"#;
+
+fn check_messages(wine: &Wine) -> Result<(), Error> {
+    let output = wine.run(PROBE, &["host", &wine.windows_path(PROBE), "server", "a mark with spaces"])?;
+    expect(&output, ECHO)?;
+    expect(&output, "closed")?;
+    no_process("a mark with spaces")
+}
+
+fn check_batch_file(wine: &Wine) -> Result<(), Error> {
+    wine.write("start.cmd", &format!("@echo off\r\n\"%~dp0{PROBE}\" %*\r\n"))?;
+    // Without its extension, as `npx`.
+    let output = wine.run(PROBE, &["host", &wine.windows_path("start"), "server", "batch mark"])?;
+    expect(&output, ECHO)?;
+    no_process("batch mark")
+}
+
+/// Starts a host and waits until its server has started a child. The server is the child of a batch file.
+fn start_host(wine: &Wine, mark: &str) -> Result<Child, Error> {
+    let host = wine.start(PROBE, &["host", &wine.windows_path("start.cmd"), "server", mark])?;
+    let idle = format!("idle {mark}");
+    wait_until("the child of the server runs", || !processes_with(&idle).is_empty())?;
+    Ok(host)
+}
+
+/// Kills a host at once, as the task manager does.
+fn kill(host: &mut Child) -> Result<(), Error> {
+    host.kill().and_then(|()| host.wait()).map(drop).map_err(|error| Error::message(error.to_string()))
+}
+
+fn no_process(mark: &str) -> Result<(), Error> {
+    wait_until("all its processes end", || processes_with(mark).is_empty())
+}
+
+fn check_close(wine: &Wine) -> Result<(), Error> {
+    let mut host = start_host(wine, "closed-host")?;
+    // The end of its standard input ends it.
+    drop(host.stdin.take());
+    host.wait().map_err(|error| Error::message(error.to_string()))?;
+    no_process("closed-host")
+}
+
+fn check_kills(wine: &Wine) -> Result<(), Error> {
+    for count in 1..=KILLS {
+        let mark = format!("killed-host-{count}-");
+        kill(&mut start_host(wine, &mark)?)?;
+        no_process(&mark).map_err(|error| Error::message(format!("kill {count} of {KILLS}: {error}")))?;
+    }
+    println!("{KILLS} of {KILLS} killed hosts left no process");
+    Ok(())
+}
+
+/// Writes a configuration with the demo server.
+fn write_config(wine: &Wine, name: &str) -> Result<(), Error> {
+    let command = wine.windows_path(HOST).replace('\\', "\\\\");
+    wine.write(
+        name,
+        &format!(r#"{{"mcpServers": {{"demo": {{"command": "{command}", "args": ["demo-server"]}}}}}}"#),
+    )
+}
+
+fn check_demo_server(wine: &Wine) -> Result<(), Error> {
+    write_config(wine, "mcp.json")?;
+    expect(&wine.run(HOST, &["check", "mcp.json"])?, "1 server")?;
+    expect(&wine.run(HOST, &["tools", "mcp.json"])?, "echo")?;
+    expect(&wine.run(HOST, &["call", "mcp.json", "echo", "message=grün"])?, "grün")
+}
+
+fn check_line_ends(wine: &Wine) -> Result<(), Error> {
+    let servers = r#"{"a": {"command": "x"}, "b": {"command": "y"}}"#;
+    wine.write("crlf.json", &format!("{{\r\n  \"mcpServers\": {servers}\r\n}}\r\n"))?;
+    wine.run(HOST, &["remove", "crlf.json", "a"])?;
+    let text = wine.read("crlf.json")?;
+    let is_kept = text.matches('\n').count() == text.matches("\r\n").count() && text.contains("\r\n");
+    let is_removed = !text.contains("\"a\"");
+    if is_kept && is_removed { Ok(()) } else { Err(Error::message(format!("the edit made {text:?}"))) }
+}
+
+fn check_http(wine: &Wine) -> Result<(), Error> {
+    let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let address = address.map_err(|error| Error::message(error.to_string()))?.to_string();
+    write_config(wine, "served.json")?;
+    wine.write(
+        "client.json",
+        &format!(r#"{{"mcpServers": {{"gateway": {{"url": "http://{address}/mcp"}}}}}}"#),
+    )?;
+    let mut host = wine.start(HOST, &["serve", "served.json", "--http", &address])?;
+    let served = check_served(wine, &address);
+    kill(&mut host)?;
+    served
+}
+
+/// Calls a tool through a gateway, renames its server in the file, and calls it by its new name.
+fn check_served(wine: &Wine, address: &str) -> Result<(), Error> {
+    wait_until("the gateway listens", || std::net::TcpStream::connect(address).is_ok())?;
+    let call = |tool: &str| wine.run(HOST, &["call", "client.json", tool, "message=over HTTP"]);
+    expect(&call("demo__echo")?, "over HTTP")?;
+    let text = wine.read("served.json")?;
+    wine.write("served.json", &text.replace("\"demo\"", "\"renamed\""))?;
+    wait_until("the changed file is applied", || call("renamed__echo").is_ok())
+}
+
+/// Fails unless the text contains the other.
+fn expect(text: &str, contained: &str) -> Result<(), Error> {
+    if text.contains(contained) {
+        return Ok(());
+    }
+    Err(Error::message(format!("{contained:?} is not in {text:?}")))
+}
+
+/// Waits until the condition is true.
+fn wait_until(what: &str, condition: impl Fn() -> bool) -> Result<(), Error> {
+    let start = Instant::now();
+    while start.elapsed() < TIMEOUT {
+        if condition() {
+            return Ok(());
+        }
+        sleep(INTERVAL);
+    }
+    Err(Error::message(format!("{what}: not within {} s", TIMEOUT.as_secs())))
+}
