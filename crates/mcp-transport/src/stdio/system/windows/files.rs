@@ -73,7 +73,6 @@ pub(in crate::stdio) fn create_private_folder(folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    // WIN-2
     #[test]
     fn command_without_extension_means_a_program() {
         let names = |command: &str| program_file_names(command).join(" ");
