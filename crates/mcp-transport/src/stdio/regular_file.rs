@@ -54,8 +54,11 @@ fn check_kind(metadata: &fs::Metadata) -> io::Result<()> {
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::fs::OpenOptions;
     use std::io::{Read, Write};
+    use std::os::unix::fs::OpenOptionsExt;
 
+    use nix::libc;
     use nix::sys::stat::Mode;
 
     use super::*;

@@ -48,13 +48,6 @@ pub(crate) fn make_private(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o600))
 }
 
-/// Options for a file that only its owner may read if it is new.
-pub(crate) fn private_file_options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.mode(0o600);
-    options
-}
-
 /// Creates folders, and those above them, that only their owner may read.
 pub(crate) fn private_folder_builder() -> DirBuilder {
     let mut builder = DirBuilder::new();

@@ -49,11 +49,6 @@ pub(crate) fn make_private(_: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Options for a file, which has the access rights of its folder.
-pub(crate) fn private_file_options() -> OpenOptions {
-    OpenOptions::new()
-}
-
 /// Creates folders, and those above them, with the access rights of the folder above.
 pub(crate) fn private_folder_builder() -> DirBuilder {
     let mut builder = DirBuilder::new();

@@ -13,7 +13,8 @@ pub use unix::raise_descriptor_limit;
 pub(super) use unix::{
     Child, DEFAULT_PATH, ENDS_GROUPS_WITH_HOST, REQUIRED_VARIABLES, StderrPipe, StdinPipe, StdoutPipe,
     create_private_folder, end_processes, environment_name, is_executable, kill_by_token,
-    non_blocking_reader, open_for_appending, open_lock_file, process_exit, program_file_names, program_metadata, set_pipe_capacity,
+    non_blocking_reader, open_for_appending, open_lock_file, process_exit, program_file_names,
+    program_metadata, set_pipe_capacity,
 };
 #[cfg(windows)]
 pub use windows::raise_descriptor_limit;
@@ -21,5 +22,6 @@ pub use windows::raise_descriptor_limit;
 pub(super) use windows::{
     Child, DEFAULT_PATH, ENDS_GROUPS_WITH_HOST, REQUIRED_VARIABLES, StderrPipe, StdinPipe, StdoutPipe,
     create_private_folder, end_processes, environment_name, is_executable, kill_by_token,
-    non_blocking_reader, open_for_appending, open_lock_file, process_exit, program_file_names, program_metadata, set_pipe_capacity,
+    non_blocking_reader, open_for_appending, open_lock_file, process_exit, program_file_names,
+    program_metadata, set_pipe_capacity,
 };
