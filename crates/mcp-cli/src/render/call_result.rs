@@ -4,7 +4,7 @@
 
 use mcp_host_model::{
     CallFailure, CallMetadata, CallResult, Content, ErrorKind, RawJson, ResourceBody, ResourceContent,
-    ServerId, ToolResult,
+    ServerId, ToolResult, UNKNOWN_MEDIA_TYPE,
 };
 use serde_json::Value;
 
@@ -40,8 +40,8 @@ pub(crate) fn tool_call_result(server: &ServerId, result: ToolResult) -> CallRes
 pub(crate) fn content_text(content: &Content) -> String {
     match content {
         Content::Text(text) => sanitized_block(text),
-        Content::Image { data, mime_type } => note("image", &[mime_type, &size_text(decoded_length(data))]),
-        Content::Audio { data, mime_type } => note("audio", &[mime_type, &size_text(decoded_length(data))]),
+        Content::Image { data, mime_type } => media_note("image", data, mime_type),
+        Content::Audio { data, mime_type } => media_note("audio", data, mime_type),
         Content::Binary { data, mime_type, uri, text } => {
             let about = [mime_type, uri].into_iter().filter_map(|it| it.as_deref());
             if data.is_empty() && text.is_none() {
@@ -60,6 +60,12 @@ pub(crate) fn content_text(content: &Content) -> String {
             None => note("content of unknown type", &[&size_text(other.len())]),
         },
     }
+}
+
+/// A line about an image or a sound.
+fn media_note(kind: &str, data: &str, mime_type: &str) -> String {
+    let mime_type = if mime_type == UNKNOWN_MEDIA_TYPE { "without a `mimeType`" } else { mime_type };
+    note(kind, &[mime_type, &size_text(decoded_length(data))])
 }
 
 /// A content of a resource: its text, or a line about it.

@@ -24,6 +24,10 @@ const INCOMPLETE_LIST_HELP: &str =
 const INVALID_ITEM_HELP: &str =
     "only the server's author can correct it: report it, or use another version; valid items can be used";
 
+/// The help for a server that declares no capabilities.
+const UNDECLARED_HELP: &str =
+    "a server that has tools, prompts or resources must declare them: report it, or use another version";
+
 /// The remaining time of a start, which its steps share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StartBudget {
@@ -98,6 +102,11 @@ pub(super) async fn fetch_lists(
         fetched.lists.tools = items.iter().cloned().map(Arc::new).collect();
         fetched.complete_kinds.push(ListKind::Tool);
         let result = match result.outcome {
+            StepOutcome::Passed if session.server().capabilities.is_empty() => {
+                let message = "the server declares no capabilities, so its tools, prompts and resources are not \
+                               requested; 0 tools";
+                StepResult::warning(message.to_owned(), UNDECLARED_HELP)
+            }
             StepOutcome::Passed | StepOutcome::Warning => check_schemas(result, items).await,
             StepOutcome::Failed(_) | StepOutcome::Interrupted => result,
         };

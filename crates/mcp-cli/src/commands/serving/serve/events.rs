@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use mcp_host_model::Severity;
+use mcp_host_model::{ServerId, Severity};
 use mcp_host_registry::{ExposureVerdict, ProblemKind};
 use mcp_host_runtime::{
     ActiveProblem, FilePresence, FollowEvent, FollowHandle, Host, HostSnapshot, ReloadedFile, ServerState,
@@ -97,8 +97,8 @@ fn change_log_lines(before: &HostSnapshot, after: &HostSnapshot) -> Vec<LogLine>
             }
             EventLine::ServerRemoved { name } => (Level::INFO, format!("server {name} was removed")),
             EventLine::Problem(ActiveProblem { problem, since: _ }) => match problem.kind {
-                // The line of its server says the same.
-                ProblemKind::ServerError => continue,
+                // The line of its server says the same. A server without an error has a problem of its lists.
+                ProblemKind::ServerError if has_error(after, problem.server.as_ref()) => continue,
                 ProblemKind::Hidden { verdict: ExposureVerdict::NotApproved, list: _ } => {
                     let server = problem.server.map(|id| id.to_string()).unwrap_or_default();
                     withheld.entry(server).or_default().extend(problem.tool);
@@ -127,6 +127,12 @@ fn change_log_lines(before: &HostSnapshot, after: &HostSnapshot) -> Vec<LogLine>
         lines.push(LogLine::new(Level::WARN, text));
     }
     lines
+}
+
+/// Whether the status of a server has an error. True for a server without a status.
+fn has_error(snapshot: &HostSnapshot, server: Option<&ServerId>) -> bool {
+    let status = snapshot.servers.iter().find(|status| server.is_some_and(|id| id.as_str() == status.id));
+    status.is_none_or(|status| status.error.is_some())
 }
 
 impl LogLine {
@@ -187,6 +193,23 @@ mod tests {
         check(&down, &up, &[(Level::INFO, "server a is up")]);
         check(&up, &published(&[("a", Ready)]), &[(Level::INFO, "server b was removed")]);
         check(&up, &up, &[]);
+    }
+
+    // RPT-067
+    #[test]
+    fn problem_of_the_lists_of_a_ready_server_is_a_line() {
+        let server = ServerId::parse("a").unwrap();
+        let before = published(&[("a", ServerState::Ready)]);
+        let mut after = before.clone();
+        let problem = Problem::server_error(&server, Severity::Warning, "server 'a': it declares nothing");
+        after.problems = vec![ActiveProblem { problem, since: UNIX_EPOCH }];
+        check(&before, &after, &[(Level::WARN, "server 'a': it declares nothing")]);
+        let mut failed = after.clone();
+        failed.servers[0].error = Some(HostError::of_server(ErrorKind::Connection, "a", "no"));
+        // The line of the server says the same.
+        let mut without_problem = failed.clone();
+        without_problem.problems.clear();
+        check(&without_problem, &failed, &[]);
     }
 
     #[test]
