@@ -159,6 +159,7 @@ pub use mcp_host_registry::{
 };
 pub use notifications::stream::{NotificationStream, NotificationStreamItem, ServerNotification};
 pub use notifications::subscriptions::Subscription;
+pub use state::approved_servers::{ApprovedServer, ApprovedServers, PendingServer};
 pub use state::dialog_id::DialogId;
 pub use state::event::{HostEvent, HostEventKind, ReleaseReason};
 #[cfg(feature = "oauth")]

@@ -38,6 +38,9 @@ pub(crate) struct GlobalArgs {
     /// What to do with tools that differ from the mcp.lock beside the configuration
     #[arg(long, global = true, value_enum, value_name = "POLICY", default_value_t = LockPolicyName::Withhold)]
     pub(crate) lock_policy: LockPolicyName,
+    /// Start the servers of a configuration that was found in a project without an approval
+    #[arg(long, global = true)]
+    pub(crate) trust_project: bool,
     /// Log progress and server messages to standard error
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,

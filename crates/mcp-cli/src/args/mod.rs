@@ -17,7 +17,7 @@ pub(crate) use global::{DialectOptions, Format, FormatName, GlobalArgs, LockPoli
 pub(crate) use schema::{SchemaArgs, UnprovenPolicy};
 pub(crate) use servers::{
     CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, PromptArgs, ResourcesArgs, ServerArgs,
-    ShellArgs, SkillsArgs, TasksArgs, ToolsArgs, WatchArgs,
+    ShellArgs, SkillsArgs, TasksArgs, ToolsArgs, TrustArgs, WatchArgs,
 };
 pub(crate) use serving::{AcpCheckArgs, DemoServerArgs, RecordArgs, ReplayArgs, ServeArgs};
 
@@ -98,6 +98,8 @@ pub(crate) enum Command {
     Lock(LockArgs),
     /// Delete the stored logins to a server
     Logout(LoginTarget),
+    /// Approve what the servers of a project's configuration start, or list and withdraw such approvals
+    Trust(TrustArgs),
     /// Explain, rule by rule, under which name a tool is shown or why it is hidden
     Explain(ExplainArgs),
     /// Call one tool and print its result

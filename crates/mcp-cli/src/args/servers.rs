@@ -125,6 +125,19 @@ pub(crate) struct LockArgs {
     pub(crate) check: bool,
 }
 
+/// Arguments of `trust`.
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// Configuration file or folder [default: the nearest configuration]
+    pub(crate) file: Option<PathBuf>,
+    /// List all approved servers, of all files
+    #[arg(long, conflicts_with_all = ["file", "revoke"])]
+    pub(crate) list: bool,
+    /// Withdraw the approvals of the servers of the file
+    #[arg(long)]
+    pub(crate) revoke: bool,
+}
+
 /// Arguments of `login`.
 #[derive(Debug, Args)]
 pub(crate) struct LoginArgs {

@@ -21,7 +21,7 @@ use crate::commands::servers::list::ListTarget;
 use crate::commands::servers::list::name_filter::NameFilter;
 use crate::commands::servers::list::tools::ToolsView;
 use crate::commands::servers::read::SaveTarget;
-use crate::commands::servers::{doctor, explain, list, lock, login, read, skills, watch};
+use crate::commands::servers::{doctor, explain, list, lock, login, read, skills, trust, watch};
 use crate::commands::serving::{demo_server, replay, serve};
 use crate::config::context::Context;
 use crate::config::locate::names_config;
@@ -58,6 +58,7 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         Command::Add(args) => edit::add::run(&context, args),
         Command::Import(args) => import::run(&context, &args),
         Command::Set(args) => edit::set(&context, args),
+        Command::Trust(args) => trust::run(&context, &args),
         Command::Remove(args) => edit::remove(&context, &args),
         Command::Enable(args) => edit::set_enabled(&context, &args, Switch::On),
         Command::Disable(args) => edit::set_enabled(&context, &args, Switch::Off),

@@ -7,7 +7,9 @@ use mcp_host_runtime::LoadRequest;
 use tokio::time::timeout;
 
 use crate::args::{DialectOptions, Format, GlobalArgs};
+use crate::config::locate::ConfigPath;
 use crate::config::lock_mode::LockMode;
+use crate::config::project_trust::{ProjectTrust, approved_servers};
 use crate::output::console::{Console, Report, WriteOutcome};
 use crate::output::failure::Failure;
 use crate::output::progress::{ProgressDisplay, ProgressMode};
@@ -31,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) dialect: DialectOptions,
     /// Whether the lock file applies.
     pub(crate) lock_mode: LockMode,
+    /// How configurations of projects are trusted.
+    pub(crate) project_trust: ProjectTrust,
     progress_mode: ProgressMode,
 }
 
@@ -43,6 +47,7 @@ impl Context {
             format,
             dialect: global.dialect_options()?,
             lock_mode: LockMode::from_args(global)?,
+            project_trust: ProjectTrust::new(global.trust_project)?,
             progress_mode: ProgressMode::for_console(console.err_is_terminal, console.verbosity),
         })
     }
@@ -92,9 +97,11 @@ impl Context {
     }
 
     /// The request to read a file with the options of the command line.
-    pub(crate) fn load_request(&self, path: PathBuf) -> LoadRequest {
+    pub(crate) fn load_request(&self, config: &ConfigPath) -> LoadRequest {
         let DialectOptions { dialect, profile } = self.dialect;
-        let mut request = LoadRequest::new(path);
+        let mut request = LoadRequest::new(&config.path);
+        request.needs_approval = config.is_of_project && self.project_trust.needs_approval(&config.path);
+        request.approvals = approved_servers().map(|it| it.path().to_owned());
         request.dialect = dialect;
         request.profile = profile;
         request.env_file = self.env_file.clone();

@@ -47,9 +47,10 @@ pub(crate) struct ConfigFile {
 /// Reads the configuration that `path` selects. Blocks.
 pub(crate) fn open(path: &Path, context: &Context) -> Result<ConfigFile, ConfigFileError> {
     let file_error = |message, help| ConfigFileError { path: path.display().to_string(), message, help };
-    let ConfigPath { path: file, is_discovered } =
-        locate_config(path).map_err(|message| file_error(message, None))?;
-    match load(&context.load_request(file.clone())) {
+    let config = locate_config(path).map_err(|message| file_error(message, None))?;
+    let loaded = load(&context.load_request(&config));
+    let ConfigPath { path: file, is_discovered, is_of_project: _ } = config;
+    match loaded {
         Ok(loaded) => Ok(ConfigFile { loaded, path: file, is_discovered, context: context.clone() }),
         Err(error) => Err(file_error(error_chain(&error), load_error_help(&error))),
     }

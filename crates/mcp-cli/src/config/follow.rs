@@ -9,6 +9,7 @@ use crate::config::file::profile_note;
 use crate::config::file_error::ConfigFileError;
 use crate::config::locate::{ConfigPath, locate_config};
 use crate::config::lock::{STANDARD_INPUT, load_approval};
+use crate::config::project_trust::ask_about_file;
 use crate::output::console::Report;
 
 /// A configuration file to follow.
@@ -27,19 +28,21 @@ impl FollowedConfig {
         path: Option<&Path>,
     ) -> Result<FollowedConfig, ConfigFileError> {
         let path = path.unwrap_or(Path::new(""));
-        let ConfigPath { path, is_discovered } = locate_config(path).map_err(|message| ConfigFileError {
+        let config = locate_config(path).map_err(|message| ConfigFileError {
             path: path.display().to_string(),
             message,
             help: None,
         })?;
+        let load_request = context.load_request(&config);
+        let ConfigPath { path, is_discovered, is_of_project: _ } = config;
         if is_discovered {
             context.print(Report::err(context.console.discovery_note(&path))).await;
         }
         let approval = load_approval(context, &path).await?;
         let policy = context.lock_mode.policy().filter(|_| path != Path::new(STANDARD_INPUT));
         let lock = policy.map(|policy| FollowLock::new(lock_path(&path), policy));
-        let files = vec![context.load_request(path)];
-        let mut request = FollowRequest::new(files);
+        ask_about_file(context, &load_request).await;
+        let mut request = FollowRequest::new(vec![load_request]);
         request.lock = lock;
         Ok(FollowedConfig { request, approval })
     }

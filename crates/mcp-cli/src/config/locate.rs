@@ -37,6 +37,15 @@ pub(crate) struct ConfigPath {
     pub(crate) path: PathBuf,
     /// Whether the file was found by search. If so, a note with its path is printed.
     pub(crate) is_discovered: bool,
+    /// Whether it belongs to a project that no command named: the nearest file, unless it is in the home folder.
+    pub(crate) is_of_project: bool,
+}
+
+impl ConfigPath {
+    /// A file that the command named, or that is in a folder that it named.
+    fn named(path: PathBuf) -> ConfigPath {
+        ConfigPath { path, is_discovered: false, is_of_project: false }
+    }
 }
 
 /// Finds the configuration that `path` selects. `-` is standard input; an empty path selects the nearest
@@ -50,13 +59,9 @@ pub(crate) fn locate_config(path: &Path) -> Result<ConfigPath, String> {
         });
     }
     if path == Path::new("-") {
-        return Ok(ConfigPath { path: "/dev/stdin".into(), is_discovered: false });
+        return Ok(ConfigPath::named("/dev/stdin".into()));
     }
-    if path.is_dir() {
-        find_in_folder(path, &|it| it.is_file())
-    } else {
-        Ok(ConfigPath { path: path.into(), is_discovered: false })
-    }
+    if path.is_dir() { find_in_folder(path, &|it| it.is_file()) } else { Ok(ConfigPath::named(path.into())) }
 }
 
 /// Whether the first word of a command names a configuration file or a folder with one, and not a server or a tool.
@@ -76,7 +81,7 @@ fn find_in_folder(folder: &Path, is_file: &dyn Fn(&Path) -> bool) -> Result<Conf
     // Without this, the path would begin with `./`.
     let base = if folder == Path::new(".") { Path::new("") } else { folder };
     match CONFIG_PATHS.iter().map(|it| base.join(it)).find(|it| is_file(it)) {
-        Some(path) => Ok(ConfigPath { path, is_discovered: true }),
+        Some(path) => Ok(ConfigPath { is_discovered: true, ..ConfigPath::named(path) }),
         None => Err(format!("the folder {} contains none of {}", folder.display(), CONFIG_PATHS.join(", "))),
     }
 }
@@ -91,7 +96,8 @@ fn find_nearest(
     let mut base = PathBuf::new();
     for folder in here.ancestors().take(MAX_FOLDERS) {
         if let Some(name) = CONFIG_PATHS.iter().find(|name| is_file(&folder.join(name), folder)) {
-            return Ok(ConfigPath { path: base.join(name), is_discovered: true });
+            let is_of_project = Some(folder) != home;
+            return Ok(ConfigPath { path: base.join(name), is_discovered: true, is_of_project });
         }
         if Some(folder) == home {
             break;
@@ -145,6 +151,23 @@ mod tests {
         assert_eq!(got.map_or_else(|it| it, |it| it.path.display().to_string()), want);
     }
 
+    /// RPT-280
+    #[test]
+    fn rpt_280_nearest_file_is_of_a_project_unless_it_is_in_the_home_folder() {
+        let home = Path::new("/home/me");
+        let check = |here: &str, file: &str, want: bool| {
+            let found = find_nearest(Path::new(here), Some(home), &|path, _| path == Path::new(file));
+            assert_eq!(found.map(|it| it.is_of_project), Ok(want), "{file}");
+        };
+        check("/home/me/a/b", "/home/me/a/.mcp.json", true);
+        check("/home/me/a", "/home/me/a/.vscode/mcp.json", true);
+        check("/home/me/a", "/home/me/.cursor/mcp.json", false);
+        check("/home/me", "/home/me/.mcp.json", false);
+        check("/srv/a", "/srv/.mcp.json", true);
+        let named = find_in_folder(Path::new("a"), &|it| it == Path::new("a/.mcp.json"));
+        assert_eq!(named.map(|it| it.is_of_project), Ok(false));
+    }
+
     #[test]
     fn nearest_configuration_is_found() {
         check_nearest("/home/me/a/b", &["/home/me/a/b/agent.yaml", "/home/me/a/.mcp.json"], "agent.yaml");
@@ -196,6 +219,6 @@ mod tests {
     #[test]
     fn named_file_is_used_even_if_missing() {
         let path = Path::new("no/such/agent.yaml");
-        assert_eq!(locate_config(path), Ok(ConfigPath { path: path.into(), is_discovered: false }));
+        assert_eq!(locate_config(path), Ok(ConfigPath::named(path.into())));
     }
 }

@@ -7,4 +7,5 @@ pub(crate) mod follow;
 pub(crate) mod locate;
 pub(crate) mod lock;
 pub(crate) mod lock_mode;
+pub(crate) mod project_trust;
 pub(crate) mod refusal;

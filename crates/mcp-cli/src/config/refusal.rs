@@ -11,6 +11,7 @@ use crate::config::context::Context;
 use crate::config::file::{ConfigFile, UsedServers};
 use crate::config::file_error::ConfigFileError;
 use crate::config::lock::load_approval;
+use crate::config::project_trust::ask_about_servers;
 use crate::output::count;
 use crate::output::failure::Failure;
 
@@ -95,6 +96,7 @@ pub(crate) async fn open_with_lock(
 ) -> Result<(ConfigFile, Option<Approval>), StartRefusal> {
     let file = context.open_and_report_about(path, used).await?;
     StartRefusal::check(&file)?;
+    ask_about_servers(context, &file.loaded.desired.servers).await;
     let approval = load_approval(context, &file.path).await?;
     Ok((file, approval))
 }

@@ -27,6 +27,7 @@ use tokio::time::timeout;
 
 use crate::config::context::Context;
 use crate::config::file::UsedServers;
+use crate::config::project_trust::approved_servers;
 use crate::config::refusal::open_with_lock;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::output::console::Report;
@@ -172,6 +173,7 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
     options.processes.own_executable = env::current_exe().ok();
     options.processes.shutdown_grace = CALL_GRACE;
     options.connections.set_logins(Some(Logins::new(login_options())));
+    options.approvals = approved_servers();
     options.supervision = supervision;
     options.server_requests.declared_capabilities = client_capabilities(APPS_CAPABILITY);
     // With `--verbose`, servers are requested to send log messages too.

@@ -36,5 +36,6 @@ mod support;
 mod terminal;
 mod terminal_output;
 mod tools;
+mod trust;
 mod watch;
 mod watch_screen;

@@ -34,12 +34,14 @@ pub struct ResolvedServer {
     pub endpoint: Endpoint,
     /// The configuration for the server, as JSON with variables replaced; `None` if empty.
     pub config: Option<Secret>,
+    /// Whether a host starts it only after the user approved it.
+    pub needs_approval: bool,
 }
 
 impl ResolvedServer {
-    /// A server without configuration to pass through.
+    /// A server without configuration to pass through, which needs no approval.
     pub fn new(spec: ServerSpec, endpoint: Endpoint) -> ResolvedServer {
-        ResolvedServer { spec, endpoint, config: None }
+        ResolvedServer { spec, endpoint, config: None, needs_approval: false }
     }
 }
 
@@ -75,7 +77,7 @@ pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<Resolv
     match endpoint {
         Some(endpoint) if resolver.errors.is_empty() => {
             apply_start_limit(&mut resolved, context);
-            Ok(ResolvedServer { spec: resolved, endpoint, config })
+            Ok(ResolvedServer { spec: resolved, endpoint, config, needs_approval: false })
         }
         _ => Err(ResolveErrors(resolver.errors)),
     }

@@ -103,6 +103,7 @@ impl Host {
             reminder,
             spill,
             result_bytes,
+            approvals,
             telemetry: TelemetryOptions { log_level, trace, wall_clock },
         } = options;
         let shared = Arc::new(SharedState {
@@ -129,6 +130,7 @@ impl Host {
             shared: Arc::clone(&shared),
             dialer,
             connections: ConnectionCounter::default(),
+            approvals,
             known_eras: KnownEras::default(),
             #[cfg(feature = "oauth")]
             logins: connections.logins,

@@ -11,6 +11,7 @@ use mcp_host_transport::{Authorities, ClientCapabilities, ClientInfo, Eras, Hand
 use crate::calls::admin::AdminTools;
 use crate::calls::spill::policy::SpillPolicy;
 use crate::config::approval::Approval;
+use crate::state::approved_servers::ApprovedServers;
 use crate::supervisor::clock_jump::WallClock;
 use crate::supervisor::dialog::ReminderText;
 use crate::supervisor::lease_policy::LeasePolicy;
@@ -44,6 +45,10 @@ pub struct HostOptions {
     /// The limit on the results of all servers, in bytes, instead of their own (`limits.result_bytes`). `None`, the
     /// default: that of each server.
     pub result_bytes: Option<usize>,
+    /// The servers that the user approved, for files that need it
+    /// ([`LoadRequest::needs_approval`](crate::config::load::LoadRequest::needs_approval)). It is read before each
+    /// start of such a server. `None`, the default: none of them starts.
+    pub approvals: Option<ApprovedServers>,
     /// Logs, traces and the clock.
     pub telemetry: TelemetryOptions,
 }
@@ -136,6 +141,7 @@ impl Default for HostOptions {
             reminder: None,
             spill: None,
             result_bytes: None,
+            approvals: None,
             telemetry: TelemetryOptions::default(),
         }
     }

@@ -1,5 +1,6 @@
 //! State that outlives an instance: snapshots and events, known eras, server info, logins, and their folder.
 
+pub(crate) mod approved_servers;
 pub(crate) mod dialog_id;
 pub(crate) mod event;
 pub(crate) mod known_eras;

@@ -26,6 +26,7 @@ use crate::notifications::dialog_callers::{DialogCallers, merge_handlers};
 use crate::notifications::log_levels::LogLevels;
 use crate::notifications::stream::{NotificationRouter, ServerNotification};
 use crate::notifications::subscriptions::{InstanceKey, Subscriptions};
+use crate::state::approved_servers::{ApprovedServers, PendingServer};
 use crate::state::dialog_id::DialogId;
 use crate::state::known_eras::KnownEras;
 use crate::state::server_info_cache::ServerInfoCache;
@@ -82,6 +83,8 @@ pub(crate) struct Connector {
     pub(crate) shared: Arc<SharedState>,
     pub(crate) dialer: Dialer,
     pub(crate) connections: ConnectionCounter,
+    /// The servers that the user approved.
+    pub(crate) approvals: Option<ApprovedServers>,
     pub(crate) known_eras: KnownEras,
     #[cfg(feature = "oauth")]
     pub(crate) logins: Option<crate::state::logins::Logins>,
@@ -138,6 +141,7 @@ impl Connector {
         lists: ListSource,
         dialog: Option<DialogId>,
     ) -> Result<StartedInstance<Arc<Instance>>, HostError> {
+        self.check_approval(server).await?;
         let ResolvedServer { spec, endpoint: _, config, .. } = &**server;
         let is_of_user = dialog.is_some() && server.endpoint.is_per_user();
         let to_host_error = |cause: ConnectError| {
@@ -208,6 +212,20 @@ impl Connector {
                 Err(error)
             }
         }
+    }
+
+    /// Fails if the server needs an approval that it lacks. Read before each start, so that an entry or a script
+    /// that was changed meanwhile does not start.
+    async fn check_approval(&self, server: &Arc<ResolvedServer>) -> Result<(), HostError> {
+        if !server.needs_approval {
+            return Ok(());
+        }
+        let Some(approvals) = self.approvals.clone() else { return Err(PendingServer::new(server).error()) };
+        let checked = Arc::clone(server);
+        tokio::task::spawn_blocking(move || approvals.check(&checked)).await.unwrap_or_else(|error| {
+            let message = format!("the check of its approval failed: {error}");
+            Err(HostError::of_server(ErrorKind::Config, server.spec.id.as_str(), message))
+        })
     }
 
     /// Returns the authorization of an instance. For a server with token exchange, the instance of a dialog exchanges

@@ -24,6 +24,7 @@ use url::Url;
 
 use crate::args::{Format, LoginArgs, LoginTarget};
 use crate::config::context::Context;
+use crate::config::project_trust::{approval_error, ask_about_servers};
 use crate::host::{self, select_server};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
@@ -97,6 +98,10 @@ pub(crate) async fn log_out(
 
 async fn try_log_in(context: &Context, args: &LoginArgs) -> Result<Report, Failure> {
     let server = find_server(context, &args.target).await?;
+    ask_about_servers(context, std::slice::from_ref(&server.server)).await;
+    if let Some(error) = approval_error(&server.server).await {
+        return Err(error.into());
+    }
     let client = registered_client(args)?;
     let is_page_shown = Arc::new(AtomicBool::new(false));
     let folder = host::login_folder().map_err(no_login_folder)?;

@@ -7,4 +7,5 @@ pub(crate) mod lock;
 pub(crate) mod login;
 pub(crate) mod read;
 pub(crate) mod skills;
+pub(crate) mod trust;
 pub(crate) mod watch;

@@ -36,12 +36,26 @@ pub struct LoadRequest {
     pub profile: Option<Profile>,
     /// A `.env` file for variables that the process environment does not have.
     pub env_file: Option<PathBuf>,
+    /// Whether a host starts the servers of the file only after the user approved them
+    /// ([`HostOptions::approvals`](crate::host::options::HostOptions::approvals)): the file belongs to a
+    /// project, and the user did not name it.
+    pub needs_approval: bool,
+    /// The file of the approvals. A [follower](crate::host::Host::follow) applies the configuration again when it
+    /// changes.
+    pub approvals: Option<PathBuf>,
 }
 
 impl LoadRequest {
     /// Creates a request whose dialect and profile are detected.
     pub fn new(path: impl Into<PathBuf>) -> LoadRequest {
-        LoadRequest { path: path.into(), dialect: None, profile: None, env_file: None }
+        LoadRequest {
+            path: path.into(),
+            dialect: None,
+            profile: None,
+            env_file: None,
+            needs_approval: false,
+            approvals: None,
+        }
     }
 }
 
@@ -180,7 +194,7 @@ pub(crate) fn load_with(
     request: &LoadRequest,
     read_text: &dyn Fn(&Path) -> Result<String, FileError>,
 ) -> Result<LoadedConfig, LoadError> {
-    let LoadRequest { path, dialect, profile, env_file } = request;
+    let LoadRequest { path, dialect, profile, env_file, needs_approval, approvals } = request;
     let path_text = path.display().to_string();
     let text = read_text(path).map_err(|source| LoadError::File { path: path_text.clone(), source })?;
     let variables = match env_file {
@@ -207,7 +221,12 @@ pub(crate) fn load_with(
     let directory = directory(path);
     let mut context = ResolveContext::new(&variable, &directory, &read_file);
     context.names = &names;
-    let (desired, unresolved) = resolve_servers(&reading, &context);
+    let (mut desired, unresolved) = resolve_servers(&reading, &context);
+    desired.servers.iter_mut().for_each(|server| server.needs_approval = *needs_approval);
+    if let Some(approvals) = approvals.as_ref().filter(|_| *needs_approval) {
+        // Only its content as a source of the configuration matters: each start reads the approvals itself.
+        let _ = read_text(approvals);
+    }
 
     let mut diagnostics = reading.diagnostics.clone();
     diagnostics.extend(unresolved.iter().map(|it| reading.diagnose(it)));

@@ -1,7 +1,7 @@
 //! Windows: a file has the access rights of its folder. In the profile of a user these are the user, administrators and
 //! the system. A private file in another folder is as private as the folder.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata};
 use std::io;
 use std::path::Path;
 use std::thread::sleep;

@@ -18,6 +18,7 @@ use crate::args::{EditArgs, Format, SetArgs};
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, open};
 use crate::config::file_error::ConfigFileError;
+use crate::config::project_trust::{approve_written, keeps_approval};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{error_chain, json, sanitize, style};
@@ -121,7 +122,11 @@ fn run(
     let (after, losses) = change(&config)
         .map_err(|error| failed(error.to_string(), error_help(&error, config.loaded.profile)))?;
     if edit.mode == EditMode::Write && after != *before {
+        let keeps_approval = keeps_approval(&config.loaded, edit.server);
         save(&config.path, before, &after).map_err(|error| failed(error_chain(&error), None))?;
+        if keeps_approval {
+            approve_written(context, &config.path, edit.server);
+        }
     }
     let report = edit_report(context, edit, TextChange { path: path.clone(), before, after: &after }, losses);
     let check = format!("`mcp-host check {}` checks the file", quote_path(file));

@@ -21,6 +21,7 @@ use crate::args::{Format, ServerArgs};
 use crate::config::context::Context;
 use crate::config::file::ConfigFile;
 use crate::config::lock::load_approval;
+use crate::config::project_trust::ask_about_servers;
 use crate::host::select_server;
 use crate::output::failure::Failure;
 use crate::render::suggestions::quote_path;
@@ -57,6 +58,7 @@ async fn prepare(context: &Context, servers: &ServerArgs) -> Result<(DesiredServ
     let ServerArgs { file, server } = servers;
     let file = context.open_and_report(file.as_deref()).await?;
     let lock = LockState::new(load_approval(context, &file.path).await);
+    ask_about_servers(context, &file.loaded.desired.servers).await;
     let desired = if file.loaded.refused { refused_servers(&file) } else { file.loaded.desired };
     Ok((select_server(desired, server.as_deref())?, lock))
 }

@@ -19,6 +19,7 @@ use super::lock_check::LockState;
 use super::network::check_network;
 use super::report::StepResult;
 use super::step_log::StepLog;
+use crate::config::project_trust::approval_error;
 use crate::host;
 use crate::runtime::run_blocking;
 
@@ -50,6 +51,10 @@ async fn run_steps(
 ) -> Option<()> {
     step_log
         .record("configuration", StepResult::passed("the entry is valid and its variables have values"))?;
+    if let Some(error) = approval_error(server).await {
+        let result = StepResult::failed(error.detail().to_owned(), error.help);
+        step_log.record("approval", result)?;
+    }
     if let Some(result) = lock.file_failure() {
         step_log.record("lock", result)?;
     }

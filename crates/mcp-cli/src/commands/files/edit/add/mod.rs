@@ -15,6 +15,7 @@ use crate::args::AddArgs;
 use crate::commands::files::new_file::{NAME_HELP, add_to_text, profile_of_new_file};
 use crate::config::context::Context;
 use crate::config::file::ConfigFile;
+use crate::config::project_trust::approve_written;
 use crate::output::console::Report;
 use crate::output::error_chain;
 use crate::output::failure::Failure;
@@ -75,6 +76,7 @@ fn create_file(
         add_to_text(&empty, &adapt(&empty)).map_err(|error| failed(error.to_string(), None))?;
     if edit.mode == EditMode::Write {
         create_private(file, &after).map_err(|error| failed(error_chain(&error), None))?;
+        approve_written(context, file, edit.server);
     }
     Ok(edit_report(context, edit, TextChange { path: path.clone(), before: "", after: &after }, losses))
 }

@@ -1,0 +1,220 @@
+//! The servers that the user approved: what may be started from the configuration of a project.
+//!
+//! An approval belongs to the fingerprint of a server, and not to its name or file: a changed entry or an edited script
+//! needs a new one.
+
+mod fingerprint;
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{env, fs};
+
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::ErrorKind;
+use mcp_host_transport::open_regular_file;
+use serde::{Deserialize, Serialize};
+
+use crate::error::HostError;
+use crate::fs::atomic_write::create_temp;
+use fingerprint::fingerprint;
+
+/// The maximum size of the file.
+const MAX_FILE_BYTES: u64 = 8 << 20;
+
+/// The version of the file's format.
+const VERSION: u32 = 1;
+
+/// The file with the approved servers. Its methods read and write it, and block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovedServers {
+    path: PathBuf,
+}
+
+/// An approved server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ApprovedServer {
+    /// The fingerprint of what it starts or connects to.
+    pub fingerprint: String,
+    /// The configuration file in which it was approved.
+    pub file: String,
+    /// Its name there.
+    pub server: String,
+    /// Its command, or its URL without secrets.
+    pub target: String,
+    /// The time of the approval, in seconds since the Unix epoch.
+    pub approved_at: u64,
+}
+
+/// The content of the file.
+#[derive(Serialize, Deserialize)]
+struct StoredServers {
+    version: u32,
+    approved: Vec<ApprovedServer>,
+}
+
+impl ApprovedServers {
+    /// Names the file, which may be missing. Its folder must be private to the user.
+    pub fn new(path: impl Into<PathBuf>) -> ApprovedServers {
+        ApprovedServers { path: path.into() }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns all approved servers. A missing file has none; an invalid one is an error.
+    pub fn list(&self) -> io::Result<Vec<ApprovedServer>> {
+        let file = match open_regular_file(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut text = String::new();
+        file.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
+        let StoredServers { version, approved } = serde_json::from_str(&text)?;
+        if version == VERSION {
+            Ok(approved)
+        } else {
+            let message = format!("{} has the unknown version {version}", self.path.display());
+            Err(io::Error::new(io::ErrorKind::InvalidData, message))
+        }
+    }
+
+    /// Returns those of the servers that are not approved, with whether another version of them is.
+    pub fn pending<'a>(
+        &self,
+        servers: impl IntoIterator<Item = &'a ResolvedServer>,
+    ) -> io::Result<Vec<PendingServer<'a>>> {
+        let approved = self.list()?;
+        let pending = servers.into_iter().filter_map(|server| {
+            let fingerprint = server_fingerprint(server);
+            if approved.iter().any(|it| it.fingerprint == fingerprint) {
+                return None;
+            }
+            let file = file_of(server);
+            let is_known = |it: &ApprovedServer| it.file == file && it.server == server.spec.id.as_str();
+            Some(PendingServer { server, is_changed: approved.iter().any(is_known) })
+        });
+        Ok(pending.collect())
+    }
+
+    /// Approves servers. An approval replaces the earlier one of the same server in the same file.
+    pub fn approve<'a>(
+        &self,
+        servers: impl IntoIterator<Item = &'a ResolvedServer>,
+        now: SystemTime,
+    ) -> io::Result<()> {
+        let approved_at = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
+        let mut approved = self.list()?;
+        for server in servers {
+            let new = ApprovedServer {
+                fingerprint: server_fingerprint(server),
+                file: file_of(server),
+                server: server.spec.id.to_string(),
+                target: server.endpoint.label(),
+                approved_at,
+            };
+            approved.retain(|it| (&it.file, &it.server) != (&new.file, &new.server));
+            approved.push(new);
+        }
+        self.write(approved)
+    }
+
+    /// Removes the approvals that `is_revoked` selects. Returns their number.
+    pub fn revoke(&self, is_revoked: impl Fn(&ApprovedServer) -> bool) -> io::Result<usize> {
+        let mut approved = self.list()?;
+        let before = approved.len();
+        approved.retain(|it| !is_revoked(it));
+        let removed = before - approved.len();
+        if removed > 0 {
+            self.write(approved)?;
+        }
+        Ok(removed)
+    }
+
+    /// Fails if a server is not approved.
+    pub fn check(&self, server: &ResolvedServer) -> Result<(), HostError> {
+        match self.pending([server]) {
+            Ok(pending) => pending.first().map_or(Ok(()), |it| Err(it.error())),
+            Err(error) => {
+                let message = format!("the approved servers cannot be read: {error}");
+                let mut error = HostError::of_server(ErrorKind::Config, server.spec.id.as_str(), message);
+                error.help = Some(format!("correct or remove {}", self.path.display()));
+                Err(error)
+            }
+        }
+    }
+
+    /// Replaces the file. Only its owner can read it.
+    fn write(&self, approved: Vec<ApprovedServer>) -> io::Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        create_private_folder(folder)?;
+        let mut file = create_temp(folder)?;
+        let stored = StoredServers { version: VERSION, approved };
+        file.write_all(serde_json::to_string_pretty(&stored)?.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(&self.path).map_err(|it| it.error)?;
+        Ok(())
+    }
+}
+
+/// A server that is not approved.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct PendingServer<'a> {
+    /// The server.
+    pub server: &'a ResolvedServer,
+    /// Whether it was approved before it was changed.
+    pub is_changed: bool,
+}
+
+impl PendingServer<'_> {
+    /// A server that was never approved.
+    pub fn new(server: &ResolvedServer) -> PendingServer<'_> {
+        PendingServer { server, is_changed: false }
+    }
+
+    /// Returns the error of its start.
+    pub fn error(&self) -> HostError {
+        let file = &self.server.spec.origin.file;
+        let message = if self.is_changed {
+            format!("it was changed since you approved it in {file}, and waits for a new approval")
+        } else {
+            format!("it is not approved: {file} was found in a project, and no command named it")
+        };
+        let mut error = HostError::of_server(ErrorKind::McpConfig, self.server.spec.id.as_str(), message);
+        error.help = Some(format!("`mcp-host trust {file}` shows what it starts, and approves it"));
+        error
+    }
+}
+
+/// The absolute path of a server's file.
+fn file_of(server: &ResolvedServer) -> String {
+    let file = Path::new(&server.spec.origin.file);
+    fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()).display().to_string()
+}
+
+fn server_fingerprint(server: &ResolvedServer) -> String {
+    let current = env::current_dir().unwrap_or_default();
+    fingerprint(server, &current, &hash_file)
+}
+
+/// The hash of a regular file; `None` for anything else.
+fn hash_file(path: &Path) -> Option<blake3::Hash> {
+    let file = open_regular_file(path).ok()?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file).ok()?;
+    Some(hasher.finalize())
+}
+
+/// Creates the folder with mode 0700. The mode of an existing folder is not changed.
+fn create_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
