@@ -4,6 +4,8 @@
 //! needs a new one.
 
 mod fingerprint;
+#[cfg(test)]
+mod tests;
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
