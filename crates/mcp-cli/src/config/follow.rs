@@ -4,12 +4,12 @@ use std::path::Path;
 
 use mcp_host_runtime::{Approval, FollowHandle, FollowLock, FollowRequest, Host, lock_path};
 
+use crate::config::approval::ask_about_file;
 use crate::config::context::Context;
 use crate::config::file::profile_note;
 use crate::config::file_error::ConfigFileError;
 use crate::config::locate::{ConfigPath, locate_config};
 use crate::config::lock::{STANDARD_INPUT, load_approval};
-use crate::config::project_trust::ask_about_file;
 use crate::output::console::Report;
 
 /// A configuration file to follow.

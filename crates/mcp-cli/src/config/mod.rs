@@ -1,5 +1,6 @@
 //! The configuration file of a command: finding, reading and rejecting it, and its lock file.
 
+pub(crate) mod approval;
 pub(crate) mod context;
 pub(crate) mod file;
 pub(crate) mod file_error;

@@ -7,11 +7,11 @@ use mcp_host_model::{CallFailure, CallMetadata, CallResult, ErrorKind, Severity}
 use mcp_host_registry::Problem;
 use mcp_host_runtime::{ActiveProblem, Approval, HostError, HostSnapshot, ServerState, ServerStatus};
 
+use crate::config::approval::ask_about_servers;
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, UsedServers};
 use crate::config::file_error::ConfigFileError;
 use crate::config::lock::load_approval;
-use crate::config::project_trust::ask_about_servers;
 use crate::output::count;
 use crate::output::failure::Failure;
 

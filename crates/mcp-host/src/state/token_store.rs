@@ -58,13 +58,15 @@ impl FileTokenStore {
     /// Opens the lock file of a resource, and creates it if needed. Does not lock it.
     fn open_lock_file(&self, resource: &Url) -> Result<File, TokenStoreError> {
         let path = self.folder.join(format!("{}.lock", short_hash(resource.as_str())));
-        create_private_folder(&self.folder).map_err(|it| store_error("create", &self.folder, &it))?;
+        system::private_folder_builder()
+            .create(&self.folder)
+            .map_err(|it| store_error("create", &self.folder, &it))?;
         open_lock_file(&path).map_err(|it| store_error("open", &path, &it))
     }
 
     /// Replaces a file atomically and durably.
     fn write(&self, path: &Path, text: &[u8]) -> io::Result<()> {
-        create_private_folder(&self.folder)?;
+        system::private_folder_builder().create(&self.folder)?;
         // The temporary file has mode 0600 from the start, so the token is never readable by others.
         let mut file = crate::fs::atomic_write::create_temp(&self.folder)?;
         file.write_all(text)?;
@@ -147,11 +149,6 @@ pub fn parse(text: &str) -> Option<(u64, Grant)> {
 /// Serializes a save time and a grant as the content of a file.
 pub fn text(saved: u64, grant: &Grant) -> String {
     json!({"version": 1, "saved": saved, "grant": grant.to_json()}).to_string()
-}
-
-/// Creates the folder with mode 0700. The mode of an existing folder is not changed.
-fn create_private_folder(folder: &Path) -> io::Result<()> {
-    system::private_folder_builder().create(folder)
 }
 
 /// Returns the first 32 hexadecimal digits (128 bits) of the text's hash.

@@ -23,8 +23,8 @@ use tokio::sync::mpsc;
 use url::Url;
 
 use crate::args::{Format, LoginArgs, LoginTarget};
+use crate::config::approval::{approval_error, ask_about_servers};
 use crate::config::context::Context;
-use crate::config::project_trust::{approval_error, ask_about_servers};
 use crate::host::{self, select_server};
 use crate::output::console::Report;
 use crate::output::failure::Failure;

@@ -9,9 +9,10 @@ use mcp_host_runtime::{ApprovedServer, ApprovedServers, LoadedConfig};
 use serde::Serialize;
 
 use crate::args::{Format, TrustArgs};
+use crate::config::approval::{is_confirmed, is_interactive, server_text};
 use crate::config::context::Context;
 use crate::config::file::open;
-use crate::config::project_trust::{approved_servers, is_confirmed, is_interactive, server_text};
+use crate::config::project_trust::approved_servers;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{count, json, sanitize};

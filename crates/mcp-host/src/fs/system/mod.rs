@@ -9,11 +9,11 @@ mod windows;
 
 #[cfg(unix)]
 pub(crate) use unix::{
-    Owner, copy_owner, is_of_same_user, is_same_file, make_private, owner,
-    private_folder_builder, replace, set_private_folder,
+    Owner, copy_owner, is_of_same_user, is_same_file, make_private, owner, private_folder_builder, replace,
+    set_private_folder,
 };
 #[cfg(windows)]
 pub(crate) use windows::{
-    Owner, copy_owner, is_of_same_user, is_same_file, make_private, owner,
-    private_folder_builder, replace, set_private_folder,
+    Owner, copy_owner, is_of_same_user, is_same_file, make_private, owner, private_folder_builder, replace,
+    set_private_folder,
 };

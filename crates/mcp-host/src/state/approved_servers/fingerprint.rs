@@ -100,7 +100,7 @@ fn add_url(fields: &mut Fields, kind: &str, endpoint: &UrlEndpoint, spec: Option
         fields.add("grant", &format!("{grant:?}"));
         fields.add("client", client_id);
         fields.add("scopes", &scopes.join(" "));
-        fields.add("issuer", issuer.as_deref().unwrap_or(""));
+        fields.add("issuer", issuer);
     }
 }
 

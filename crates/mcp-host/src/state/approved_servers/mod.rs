@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::HostError;
 use crate::fs::atomic_write::create_temp;
+use crate::fs::system;
 use fingerprint::fingerprint;
 
 /// The maximum size of the file.
@@ -153,7 +154,7 @@ impl ApprovedServers {
     /// Replaces the file. Only its owner can read it.
     fn write(&self, approved: Vec<ApprovedServer>) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        create_private_folder(folder)?;
+        system::private_folder_builder().create(folder)?;
         let mut file = create_temp(folder)?;
         let stored = StoredServers { version: VERSION, approved };
         file.write_all(serde_json::to_string_pretty(&stored)?.as_bytes())?;
@@ -210,13 +211,4 @@ fn hash_file(path: &Path) -> Option<blake3::Hash> {
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(file).ok()?;
     Some(hasher.finalize())
-}
-
-/// Creates the folder with mode 0700. The mode of an existing folder is not changed.
-fn create_private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }

@@ -15,10 +15,10 @@ use mcp_host_runtime::save;
 use serde::Serialize;
 
 use crate::args::{EditArgs, Format, SetArgs};
+use crate::config::approval::{approve_written, keeps_approval};
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, open};
 use crate::config::file_error::ConfigFileError;
-use crate::config::project_trust::{approve_written, keeps_approval};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{error_chain, json, sanitize, style};

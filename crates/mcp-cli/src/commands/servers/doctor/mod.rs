@@ -18,10 +18,10 @@ use mcp_host_model::ErrorKind;
 use mcp_host_runtime::{DesiredServers, FailedServer, HostError};
 
 use crate::args::{Format, ServerArgs};
+use crate::config::approval::ask_about_servers;
 use crate::config::context::Context;
 use crate::config::file::ConfigFile;
 use crate::config::lock::load_approval;
-use crate::config::project_trust::ask_about_servers;
 use crate::host::select_server;
 use crate::output::failure::Failure;
 use crate::render::suggestions::quote_path;

@@ -19,7 +19,7 @@ use super::lock_check::LockState;
 use super::network::check_network;
 use super::report::StepResult;
 use super::step_log::StepLog;
-use crate::config::project_trust::approval_error;
+use crate::config::approval::approval_error;
 use crate::host;
 use crate::runtime::run_blocking;
 
