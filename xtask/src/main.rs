@@ -8,6 +8,7 @@
 
 mod cargo;
 mod ci;
+mod dist;
 mod error;
 mod gates;
 mod generated_files;
@@ -43,6 +44,7 @@ Usage: cargo xtask <command>
   schema --release                  freeze the schemas as the release of this version
   docs [--check]                    write the generated pages, or fail if one is stale
   package                           package the published crates, and test the packages with the oldest dependencies
+  dist [--profile NAME] [TARGET…]   build the archives and packages of the program in target/packages, and try each
   api [--check]                     write the public items of each library to api/, or fail if a file is stale
   semver                            compare the libraries with the last release tag, by cargo-semver-checks
   deny                              check the dependency tree with deny.toml
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         ["reloads", count] => gateway_clients::run(gateway_clients::RELOADS, Some(count)),
         ["docs"] => generated_files::write_or_check_pages(OutputMode::Write),
         ["docs", "--check"] => generated_files::write_or_check_pages(OutputMode::Check),
+        ["dist", rest @ ..] => dist::run(rest),
         ["package"] => package::run(),
         ["api"] => api::run(OutputMode::Write),
         ["api", "--check"] => api::run(OutputMode::Check),

@@ -8,4 +8,4 @@ mod library;
 pub(crate) mod packages;
 pub(crate) mod rules;
 pub(crate) mod tidy;
-mod tool;
+pub(crate) mod tool;

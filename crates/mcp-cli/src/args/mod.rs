@@ -50,12 +50,21 @@ Exit codes:
 /// fit into one line of the help.
 const COMMAND_EXAMPLES: &str = include_str!("examples.txt");
 
+/// What `--version` prints. `-V` prints the version alone.
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit: ",
+    env!("MCP_HOST_COMMIT"),
+    "\ntarget: ",
+    env!("MCP_HOST_TARGET")
+);
+
 /// Runs MCP servers from the configuration files that you already have.
 ///
 /// Reads a HoloDeck agent.yaml, a Dominds .minds/mcp.yaml, the mcp.json of an editor, or the servers of an ACP session.
 /// Checks the file, starts the servers, lists their tools, and calls them.
 #[derive(Debug, Parser)]
-#[command(name = "mcp-host", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "mcp-host", version, long_version = LONG_VERSION, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,

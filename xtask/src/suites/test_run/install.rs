@@ -65,6 +65,12 @@ pub(super) fn install_mcp1_venv() -> Result<PathBuf, Error> {
     create_environment("venv-mcp1", &requirements, "", |_, _| Ok(()))
 }
 
+/// Installs packaging/requirements.txt into `target/venv-packaging`: the tools that `cargo xtask dist` needs.
+pub(crate) fn install_packaging_tools() -> Result<PathBuf, Error> {
+    let requirements = tree::root().join("packaging/requirements.txt");
+    create_environment("venv-packaging", &requirements, "", |_, _| Ok(()))
+}
+
 /// Creates a virtual environment in `target`. `install_more` installs additional packages, which `kind` names in the
 /// stamp.
 fn create_environment(
@@ -150,6 +156,13 @@ pub(crate) fn read_file(path: &Path) -> Result<String, Error> {
 
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Error> {
     fs::write(path, text).map_err(|error| io_error("write", path, error))
+}
+
+/// Copies a file, and creates the folder that it is copied to.
+pub(crate) fn copy_file(from: &Path, to: &Path) -> Result<(), Error> {
+    let folder = to.parent().expect("a file has a folder");
+    fs::create_dir_all(folder).map_err(|error| io_error("make", folder, error))?;
+    fs::copy(from, to).map(drop).map_err(|error| io_error("copy", from, error))
 }
 
 pub(crate) fn io_error(what: &str, path: &Path, error: std::io::Error) -> Error {
