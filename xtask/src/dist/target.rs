@@ -9,7 +9,7 @@ pub(super) struct Target {
     pub(super) triple: &'static str,
     /// `os` and `cpu` of its npm package. `None` if another target serves the same machines.
     pub(super) npm: Option<NpmPlatform>,
-    /// The platform tag of its Python wheel.
+    /// The platform tags of its Python wheel, sorted.
     pub(super) wheel: Option<&'static str>,
     /// The architecture of its Debian package.
     pub(super) deb: Option<&'static str>,
@@ -48,13 +48,13 @@ pub(super) const TARGETS: &[Target] = &[
     Target {
         triple: "x86_64-unknown-linux-musl",
         npm: npm("linux", "x64"),
-        wheel: Some("manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64"),
+        wheel: Some("manylinux2014_x86_64.manylinux_2_17_x86_64.musllinux_1_1_x86_64"),
         deb: Some("amd64"),
     },
     Target {
         triple: "aarch64-unknown-linux-musl",
         npm: npm("linux", "arm64"),
-        wheel: Some("manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64"),
+        wheel: Some("manylinux2014_aarch64.manylinux_2_17_aarch64.musllinux_1_1_aarch64"),
         deb: Some("arm64"),
     },
     Target { triple: "x86_64-unknown-linux-gnu", npm: None, wheel: None, deb: None },

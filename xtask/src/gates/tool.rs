@@ -43,13 +43,19 @@ impl Tool {
         }
     }
 
+    /// Some subcommands of Cargo know their version only behind their name.
     fn is_installed(&self, program: &Path) -> bool {
-        let output = Command::new(program).arg("--version").output();
-        output.is_ok_and(|output| self.is_version_line(&String::from_utf8_lossy(&output.stdout)))
+        let subcommand = self.name.trim_start_matches("cargo-");
+        [["--version"].as_slice(), &[subcommand, "--version"]].into_iter().any(|arguments| {
+            let output = Command::new(program).args(arguments).output();
+            output.is_ok_and(|output| self.is_version_line(&String::from_utf8_lossy(&output.stdout)))
+        })
     }
 
+    /// A tool may print its subcommand behind its name.
     fn is_version_line(&self, text: &str) -> bool {
-        text.trim() == format!("{} {}", self.name, self.version)
+        let words = text.trim().rsplit_once(' ');
+        words.is_some_and(|(name, version)| name.starts_with(self.name) && version == self.version)
     }
 }
 
@@ -60,7 +66,9 @@ mod tests {
     #[test]
     fn another_version_is_rejected() {
         let tool = Tool { name: "cargo-deny", version: "0.20.2" };
-        assert!(tool.is_version_line("cargo-deny 0.20.2\n"));
+        for text in ["cargo-deny 0.20.2\n", "cargo-deny-deny 0.20.2"] {
+            assert!(tool.is_version_line(text), "{text}");
+        }
         for text in ["", "cargo-deny 0.20.1", "cargo-deny 0.20.20", "deny 0.20.2"] {
             assert!(!tool.is_version_line(text), "{text}");
         }
