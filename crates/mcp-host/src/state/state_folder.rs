@@ -44,8 +44,8 @@ impl StateFolderError {
 /// Returns a path in the user's state folder, for example `mcp-host/receipts`. `variable` reads an environment
 /// variable. Reads the disk.
 ///
-/// The folder is `XDG_STATE_HOME`, else `LOCALAPPDATA` (Windows), else `.local/state` in `HOME`. A variable that is not an absolute path is
-/// ignored: it would name another folder in each working directory.
+/// The folder is `XDG_STATE_HOME`, else `LOCALAPPDATA` (Windows), else `.local/state` in `HOME`. A variable that is not
+/// an absolute path is ignored: it would name another folder in each working directory.
 ///
 /// # Errors
 ///
