@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::cargo::{is_ci, run as run_command, run_for_output};
 use crate::dist::build::BuildSettings;
@@ -106,6 +106,9 @@ fn install_npm(main: &Path, platform: &Path, prefix: &Path) -> Result<PathBuf, E
     Ok(prefix.join("bin/mcp-host"))
 }
 
+/// The name of the image that is tried.
+const IMAGE: &str = "localhost/mcp-host-try";
+
 /// Builds the image and runs the program in it, if buildah is installed.
 fn try_container(programs: &[Program], output: &Path) -> Result<(), Error> {
     let architecture = programs.iter().filter(|program| program.target.runs_here());
@@ -120,9 +123,22 @@ fn try_container(programs: &[Program], output: &Path) -> Result<(), Error> {
             Ok(())
         };
     }
-    let mut build = Command::new("buildah");
-    build.args(["build", "--isolation", "chroot", "--storage-driver", "vfs", "--tag", "mcp-host"]);
+    let buildah = |command: &str| {
+        let mut res = Command::new("buildah");
+        res.arg(command).args(["--storage-driver", "vfs"]);
+        res
+    };
+    let mut build = buildah("build");
+    build.args(["--isolation", "chroot", "--quiet", "--tag", IMAGE]);
     run_command(build.arg(output.join("container").join(architecture)))?;
+    let container = run_for_output(buildah("from").args(["--quiet", IMAGE]))?;
+    let mut run = buildah("run");
+    run.args(["--isolation", "chroot", container.trim(), "/usr/bin/mcp-host", "--version"]);
+    let version = run_for_output(&mut run);
+    run_command(buildah("rm").arg(container.trim()).stdout(Stdio::null()))?;
+    if !version?.contains("-linux-musl") {
+        return Err(Error::message("the program in the container is not the static one"));
+    }
     println!("ok: container image for {architecture}");
     Ok(())
 }
