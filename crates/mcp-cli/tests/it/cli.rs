@@ -295,7 +295,7 @@ fn invalid_configuration_files_are_explained() {
         (&["call", ".", "echo", "-", "-"], 2, "with several arguments, each must be name=value"),
         (&["serve", ".", "--http", "8807"], 2, "write an address and a port, such as 127.0.0.1:8807"),
         (&["serve", ".", "--stdio", "--only", "nobody"], 1, "the servers are: demo"),
-        (&["replay", "folder.json"], 1, "could not read folder.json: Is a directory"),
+        (&["replay", "folder.json"], 1, "could not read folder.json: is a directory"),
         (&["check", "--no-such-flag"], 2, "unexpected argument '--no-such-flag'"),
     ] {
         let run = workspace.run(arguments);

@@ -196,6 +196,7 @@ pub(super) async fn call_over_the_limit(run: SessionRun) -> String {
                 "timed out | hello",
                 "closed: lost | not sent: lost",
                 "timed out | not sent: lost",
+                "timed out | closed: lost",
             ],
         ),
         ResponseForm::Stream | ResponseForm::Document => {
