@@ -33,7 +33,9 @@ impl Place {
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Run {
         let state = self.folder.path().join("state");
-        Run::new(self.folder.path(), &state, arguments)
+        // The configuration is found, and nothing can approve it.
+        let arguments = [arguments, &["--trust-project"]].concat();
+        Run::new(self.folder.path(), &state, &arguments)
             .env("PLANTED_CLIENT", SecretLocation::ClientSecret.mark())
     }
 
