@@ -40,7 +40,8 @@ impl Roots for SessionRoots {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
 
     use super::*;

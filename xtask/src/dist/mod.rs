@@ -61,8 +61,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
     }
     packages.extend(system::write_debian_packages(&programs, &settings, &output)?);
     packages.extend(npm::write_packages(&programs, version, &output)?);
-    packages.extend(wheel::write_wheels(&programs, &version, &settings, &output)?);
-    packages.push(system::write_bill_of_materials(&version, &settings, &output)?);
+    packages.extend(wheel::write_wheels(&programs, version, &settings, &output)?);
+    packages.push(system::write_bill_of_materials(version, &settings, &output)?);
     system::write_container_folder(&programs, &output)?;
     write_checksums(&packages, &output)?;
 

@@ -118,7 +118,8 @@ fn is_trusted(path: &Path, folder: &Path) -> bool {
     path.ancestors().take_while(|it| *it != folder).all(is_protected) && is_protected(folder)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 

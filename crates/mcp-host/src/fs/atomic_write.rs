@@ -76,7 +76,8 @@ fn remove_if_stale(path: &Path, own: &Metadata, now: SystemTime) -> io::Result<(
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::symlink;
 

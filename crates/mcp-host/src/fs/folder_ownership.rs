@@ -61,7 +61,7 @@ pub(crate) fn unsafe_reason(folders: &[Ownership], user: u32) -> Option<UnsafeFo
             return Some(UnsafeFolder::OtherOwner { path, owner: it.owner });
         }
         // In a sticky folder each user can change only its own entries.
-        (it.mode & 0o022 != 0 && it.mode & 0o1000 == 0).then(|| UnsafeFolder::Writable {
+        (it.mode & 0o022 != 0 && it.mode & 0o1000 == 0).then_some(UnsafeFolder::Writable {
             path,
             mode: it.mode & 0o7777,
             owner: if it.owner == user { FolderOwner::User } else { FolderOwner::Root },
@@ -96,7 +96,8 @@ pub(crate) fn shared_reason(path: &Path) -> Option<UnsafeFolder> {
     unsafe_reason(&folders, this_process.owner)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 

@@ -28,11 +28,11 @@ pub(crate) fn create_private_page(folder: &Path, address: &Url) -> io::Result<Na
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)?;
     let mut file = tempfile::Builder::new().prefix("login-").suffix(".html").tempfile_in(folder)?;
-    write!(
+    writeln!(
         file,
         "<!doctype html><meta charset=\"utf-8\"><title>mcp-host</title>\
          <meta name=\"referrer\" content=\"no-referrer\">\
-         <meta http-equiv=\"refresh\" content=\"0;url={address}\"><a href=\"{address}\">Log in</a>\n"
+         <meta http-equiv=\"refresh\" content=\"0;url={address}\"><a href=\"{address}\">Log in</a>"
     )?;
     file.flush()?;
     Ok(file)

@@ -185,7 +185,8 @@ pub fn find_missing_script<'a>(
     (is_script(&script) && !directory.join(script).exists()).then(|| script.to_owned())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;

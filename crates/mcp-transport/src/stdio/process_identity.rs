@@ -89,7 +89,8 @@ pub(super) fn boot_and_namespace() -> String {
     format!("{} {}", boot.trim(), namespace.display())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 

@@ -182,7 +182,8 @@ pub(crate) fn new_token() -> String {
     format!("{pid}-{}-{}", start_time(pid).unwrap_or_default(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use crate::stdio::program::TOKEN_VARIABLE;

@@ -52,7 +52,8 @@ fn check_kind(metadata: &fs::Metadata) -> io::Result<()> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::fs::OpenOptions;
     use std::io::{Read, Write};

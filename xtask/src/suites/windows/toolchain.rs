@@ -87,7 +87,8 @@ fn find(runs_wine: bool) -> Result<Toolchain, Vec<&'static str>> {
     let installed =
         sysroot.is_ok_and(|sysroot| Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).is_dir());
     let mut missing = Vec::new();
-    if !installed && !(Path::new(DEBIAN_COMPILER).exists() && Path::new(DEBIAN_SOURCE).is_dir()) {
+    let is_buildable = Path::new(DEBIAN_COMPILER).exists() && Path::new(DEBIAN_SOURCE).is_dir();
+    if !installed && !is_buildable {
         missing.push("a compiler for Windows (`rustup target add x86_64-pc-windows-gnu`)");
     }
     if !has_program(LINKER) {

@@ -150,7 +150,8 @@ fn sync_folder(path: &Path) {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
