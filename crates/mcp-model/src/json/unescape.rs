@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 /// The escape that replaces an unpaired surrogate. It has the same length.
 const REPLACEMENT: &[u8; 6] = b"\\ufffd";
 
-/// A string that is deserialized with [`unescape`].
+/// A string that is deserialized with `unescape`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "not part of the public API")]
 pub struct UnescapedString(pub String);
