@@ -43,7 +43,8 @@ Usage: cargo xtask <command>
   schema [--check]                  write schemas/<dialect>.schema.json, or fail if one is stale or incompatible
   schema --release                  freeze the schemas as the release of this version
   docs [--check]                    write the generated pages, or fail if one is stale
-  package                           package the published crates, and test the packages with the oldest dependencies
+  package [--test]                  package the published crates, and check the packages with the oldest dependencies, \
+  or run their tests
   dist [--profile NAME] [TARGET…]   build the archives and packages of the program in target/packages, and try each
   api [--check]                     write the public items of each library to api/, or fail if a file is stale
   semver                            compare the libraries with the last release tag, by cargo-semver-checks
@@ -88,7 +89,8 @@ fn main() -> ExitCode {
         ["docs"] => generated_files::write_or_check_pages(OutputMode::Write),
         ["docs", "--check"] => generated_files::write_or_check_pages(OutputMode::Check),
         ["dist", rest @ ..] => dist::run(rest),
-        ["package"] => package::run(),
+        ["package"] => package::run(package::Extent::Check),
+        ["package", "--test"] => package::run(package::Extent::Test),
         ["api"] => api::run(OutputMode::Write),
         ["api", "--check"] => api::run(OutputMode::Check),
         ["semver"] => api::check_semver(),

@@ -1,4 +1,5 @@
-//! `cargo xtask package`: packages the published crates, checks that the packages build, and runs their tests.
+//! `cargo xtask package`: packages the published crates, and checks that the packages and their tests compile. With
+//! `--test` it also runs their tests.
 //!
 //! The packages are unpacked into a workspace of their own, which uses no file of the tree, and are built
 //! with the oldest versions of their dependencies that the manifests allow. All other tests use the versions
@@ -15,16 +16,24 @@ use crate::error::Error;
 use crate::gates::packages;
 use crate::tree;
 
-/// Packages, unpacks and tests the crates in a new folder of `target`.
+/// What is done with the unpacked packages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Check,
+    /// Their tests run. This takes several times as long.
+    Test,
+}
+
+/// Packages, unpacks and builds the crates in a new folder of `target`.
 ///
 /// Cargo reuses an unpacked package of the same version even if its content is old, so an existing folder would build
 /// against stale crates.
-pub(crate) fn run() -> Result<(), Error> {
+pub(crate) fn run(extent: Extent) -> Result<(), Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
     let folder = tree::root().join(format!("target/packed-{now}"));
     let result = write_packages(&folder)
         .and_then(|()| unpack_packages(&folder))
-        .and_then(|workspace| test_workspace(&workspace));
+        .and_then(|workspace| build_workspace(&workspace, extent));
     // The folder is as large as a whole build and is not used again.
     let _ = fs::remove_dir_all(&folder);
     result
@@ -88,10 +97,14 @@ fn workspace_manifest(folders: &[String]) -> String {
     res
 }
 
-/// Builds all packages, and runs their tests.
-fn test_workspace(workspace: &Path) -> Result<(), Error> {
+/// Checks all packages with their tests, or runs the tests.
+fn build_workspace(workspace: &Path, extent: Extent) -> Result<(), Error> {
     let mut command = cargo();
-    command.current_dir(workspace).args(["test", "--quiet", "--workspace"]);
+    command.current_dir(workspace);
+    match extent {
+        Extent::Check => command.args(["check", "--quiet", "--workspace", "--all-targets"]),
+        Extent::Test => command.args(["test", "--quiet", "--workspace"]),
+    };
     // Without debug information the build takes two thirds of the time.
     command.env("CARGO_PROFILE_DEV_DEBUG", "none").env("CARGO_INCREMENTAL", "0");
     command.env("CARGO_TARGET_DIR", workspace.join("target"));

@@ -15,6 +15,10 @@ const LIST_SEPARATORS: &[&str] = &[", ", "/", " and ", "_and_", "_"];
 /// The ids in one line of a test. A range gives its ends and the ids of `known` between them.
 pub(super) fn find_ids(line: &str, known: &BTreeSet<RuleId>) -> Vec<RuleId> {
     let mut res = Vec::new();
+    // Most lines name no id.
+    if !line.bytes().any(|it| it.is_ascii_digit()) {
+        return res;
+    }
     let mut at = 0;
     while at < line.len() {
         let Some((id, length)) = id_at(line, at) else {
@@ -47,20 +51,27 @@ fn id_at(line: &str, at: usize) -> Option<(RuleId, usize)> {
 
 /// An id with its family: in capitals with a hyphen, or in snake case in the name of a test.
 fn full_id(text: &str, line: &str) -> Option<(RuleId, usize)> {
+    let is_name = line.contains("fn ") || line.contains("mod ");
     FAMILIES.iter().find_map(|&(family, digits)| {
-        let capitals = text.strip_prefix(family).and_then(|it| parse_digits(it, digits));
-        if let Some(number) = capitals {
-            return Some((RuleId { family, digits, number }, family.len() + digits));
-        }
-        let snake = family.to_ascii_lowercase().replace('-', "_");
-        let spelled = [snake.clone(), format!("{snake}_")];
-        let is_name = line.contains("fn ") || line.contains("mod ");
-        let found = spelled.iter().find_map(|it| {
-            let number = text.strip_prefix(it.as_str()).and_then(|it| parse_digits(it, digits))?;
-            Some((RuleId { family, digits, number }, it.len() + digits))
-        });
-        found.filter(|_| is_name)
+        let (start, rest) = text.split_at_checked(family.len())?;
+        let (number, separator) = if start == family {
+            (parse_digits(rest, digits), 0)
+        } else if is_name && is_snake_case(start, family) {
+            match rest.strip_prefix('_') {
+                Some(rest) => (parse_digits(rest, digits), 1),
+                None => (parse_digits(rest, digits), 0),
+            }
+        } else {
+            (None, 0)
+        };
+        Some((RuleId { family, digits, number: number? }, family.len() + separator + digits))
     })
+}
+
+/// Whether `text` is the family in snake case.
+fn is_snake_case(text: &str, family: &str) -> bool {
+    let snake = family.bytes().map(|it| if it == b'-' { b'_' } else { it.to_ascii_lowercase() });
+    text.bytes().eq(snake)
 }
 
 /// Parses exactly this many digits, without a letter or digit after them.

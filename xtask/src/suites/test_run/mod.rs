@@ -1,17 +1,21 @@
 //! `cargo xtask test`: installs test packages, runs all tests and the conformance suite, and prints totals.
 
 pub(crate) mod install;
+mod output_holders;
 mod totals;
 
 use std::env;
-use std::io::{BufRead, BufReader, Write, stdout};
+use std::io::{self, BufRead, BufReader, Write, stdout};
 use std::num::NonZero;
-use std::process::Stdio;
+use std::process::{ChildStdout, Stdio};
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use crate::cargo::{cargo, exit_code, is_ci};
 use crate::error::Error;
 use crate::suites::conformance;
+use output_holders::OutputHolders;
 use totals::Totals;
 
 /// Runs `cargo test` on the workspace without benches. `arguments` are passed on.
@@ -33,19 +37,18 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
         |what: &str, error: std::io::Error| Error::message(format!("could not {what} cargo: {error}"));
     let mut child = command.spawn().map_err(|error| failed("start", error))?;
 
-    let mut totals = Totals::default();
-    let mut lines = BufReader::new(child.stdout.take().expect("it is piped"));
-    let mut line = Vec::new();
-    // A test may print bytes that are not UTF-8.
-    while lines.read_until(b'\n', &mut line).map_err(|error| failed("read from", error))? > 0 {
-        totals.add_line(&String::from_utf8_lossy(&line));
-        let mut out = stdout().lock();
-        out.write_all(&line)
-            .and_then(|()| out.flush())
-            .map_err(|error| failed("forward the output of", error))?;
-        line.clear();
-    }
+    let output = child.stdout.take().expect("it is piped");
+    let holders = OutputHolders::of_process(child.id());
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(forward_output(output)));
     let status = child.wait().map_err(|error| failed("wait for", error))?;
+    let Ok(forwarded) = receiver.recv_timeout(END_OF_OUTPUT) else {
+        return Err(Error::message(format!(
+            "the tests have ended, but a process that one of them started still runs and holds their output{}",
+            holders.end_all()
+        )));
+    };
+    let mut totals = forwarded.map_err(|error| failed("forward the output of", error))?;
     println!("{totals}");
     if !status.success() {
         return Err(Error::Exit(exit_code(status.code())));
@@ -61,6 +64,25 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
     println!("with the conformance scenarios: {totals}");
     scenarios.into_result()
 }
+
+/// Forwards the output of the tests as it arrives, and adds their counts.
+fn forward_output(output: ChildStdout) -> io::Result<Totals> {
+    let mut res = Totals::default();
+    let mut lines = BufReader::new(output);
+    let mut line = Vec::new();
+    // A test may print bytes that are not UTF-8.
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        res.add_line(&String::from_utf8_lossy(&line));
+        let mut out = stdout().lock();
+        out.write_all(&line)?;
+        out.flush()?;
+        line.clear();
+    }
+    Ok(res)
+}
+
+/// How long the output may stay open after Cargo has ended. A process that a test left behind would hold it forever.
+const END_OF_OUTPUT: Duration = Duration::from_secs(20);
 
 /// The variable with the number of parallel tests of a test binary.
 const THREADS_VARIABLE: &str = "RUST_TEST_THREADS";

@@ -1,6 +1,9 @@
 //! Tests of the totals, of package selection and of the installation stamp.
 
+use std::process::{Command, Stdio};
+
 use super::install::is_installed;
+use super::output_holders::OutputHolders;
 use super::selects_packages;
 use super::totals::Totals;
 
@@ -48,4 +51,14 @@ fn only_the_same_stamp_counts_as_installed() {
     assert!(is_installed(&folder, "a"));
     assert!(!is_installed(&folder, "b"), "the lock has changed");
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn processes_that_hold_the_output_are_ended_and_named() {
+    let mut child = Command::new("sleep").arg("1000").stdout(Stdio::piped()).spawn().unwrap();
+    let holders = OutputHolders::of_process(child.id());
+    assert_eq!(holders.end_all(), format!(": {} sleep 1000", child.id()));
+    assert!(!child.wait().unwrap().success());
+    assert_eq!(holders.end_all(), "", "none is left");
 }
