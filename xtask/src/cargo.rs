@@ -56,8 +56,27 @@ pub(crate) fn compiler_version() -> Result<String, Error> {
 /// Builds programs of the benchmarks with the profile `measured`, and returns their folder.
 pub(crate) fn build_measured(arguments: &[&str]) -> Result<PathBuf, Error> {
     run(cargo().args(["build", "-p", "mcp-benches", "--profile", "measured"]).args(arguments))?;
+    Ok(target_folder().join("measured"))
+}
+
+/// Builds the programs that tests start, and returns their folder.
+///
+/// Only with the selection of a whole test run, which includes the examples, the features of all packages are the same
+/// as in the run, and nothing is compiled twice.
+pub(crate) fn build_test_programs() -> Result<PathBuf, Error> {
+    let mut command = cargo();
+    command.args(["build", "--workspace", "--all-features", "--examples"]);
+    for program in ["mcp-host", "acp-agent", "acp-proxy", "faulty", "rmcp_tasks"] {
+        command.args(["--bin", program]);
+    }
+    run(&mut command)?;
+    Ok(target_folder().join("debug"))
+}
+
+/// The folder of Cargo's output.
+fn target_folder() -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| OsString::from("target"));
-    Ok(tree::root().join(target).join("measured"))
+    tree::root().join(target)
 }
 
 /// Whether the command runs in continuous integration, where a missing program is an error.

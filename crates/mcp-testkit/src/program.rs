@@ -38,8 +38,12 @@ pub fn binary() -> &'static Path {
     BINARY.get_or_init(|| build_binary("mcp-host-cli", "mcp-host"))
 }
 
-/// Builds a binary of another package and returns its path. `MCP_TEST_PROFILE` names the profile.
+/// Builds a binary of another package and returns its path. `MCP_TEST_PROFILE` names the profile. The programs in the
+/// folder `MCP_TEST_PROGRAMS` are up to date.
 pub fn build_binary(package: &str, binary: &str) -> PathBuf {
+    if let Some(programs) = std::env::var_os("MCP_TEST_PROGRAMS") {
+        return Path::new(&programs).join(binary);
+    }
     let profile = std::env::var("MCP_TEST_PROFILE").ok();
     let output = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--package", package, "--bin", binary, "--message-format=json"])

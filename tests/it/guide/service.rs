@@ -2,7 +2,7 @@
 //! skipped; what the gateway itself must have is checked always.
 
 use std::path::Path;
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use mcp_testkit::program::Run;
 use mcp_testkit::wait::block_until;
@@ -104,8 +104,10 @@ fn proxy_of_the_page_passes_calls_on_and_alerts_name_real_metrics() {
     let front = match test {
         Some(test) => {
             assert!(test.status.success(), "{}", String::from_utf8_lossy(&test.stderr));
-            let options = [&common[..], &["-g", "daemon off; pid nginx.pid;"]].concat();
-            programs.0.push(Command::new("nginx").args(options).spawn().unwrap());
+            // Workers would survive a killed master process.
+            let one_process = ["-g", "daemon off; master_process off; pid nginx.pid;"];
+            let options = [&common[..], &one_process].concat();
+            programs.0.push(Command::new("nginx").args(options).stdout(Stdio::null()).spawn().unwrap());
             let listen = nginx.lines().find_map(|line| line.trim().strip_prefix("listen ")).unwrap();
             let listen = listen.trim_end_matches(';');
             block_until(|| std::net::TcpStream::connect(listen).is_ok());

@@ -11,6 +11,9 @@ use crate::fixture::text_or_error;
 
 /// Returns the path of the example's program. Builds it, because a run of these tests alone builds no examples.
 fn built() -> String {
+    if let Ok(programs) = std::env::var("MCP_TEST_PROGRAMS") {
+        return format!("{programs}/examples/agent");
+    }
     // With the same features, nothing is compiled twice.
     let features = if cfg!(feature = "otel") { "otel" } else { "" };
     let output = Command::new(env!("CARGO"))

@@ -1,15 +1,11 @@
 //! Server processes of a conformance run.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
-use crate::cargo::cargo;
 use crate::error::Error;
 
 /// The time until a server has printed its URL.
@@ -63,28 +59,4 @@ impl Drop for ServerProcess {
 pub(super) fn find_url(output: &str) -> Option<&str> {
     let lines = &output[..=output.rfind('\n')?];
     lines.split_whitespace().find(|word| word.starts_with("http://") && word.ends_with("/mcp"))
-}
-
-/// Builds a program with the profile of the tests, so that nothing is built twice, and returns its path.
-pub(super) fn build(package: &str, target: &[&str]) -> Result<PathBuf, Error> {
-    let failed = |error: std::io::Error| Error::message(format!("could not run cargo: {error}"));
-    let mut child = cargo()
-        .args(["build", "--quiet", "--package", package])
-        .args(target)
-        .arg("--message-format=json")
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(failed)?;
-    let mut found = None;
-    for line in BufReader::new(child.stdout.take().expect("it is piped")).lines() {
-        let message: Value = serde_json::from_str(&line.map_err(failed)?).unwrap_or_default();
-        if let Some(path) = message["executable"].as_str() {
-            found = Some(PathBuf::from(path));
-        }
-    }
-    match (child.wait().map_err(failed)?.success(), found) {
-        (true, Some(path)) => Ok(path),
-        (true, None) => Err(Error::message(format!("cargo did not print the path of {package}"))),
-        (false, _) => Err(Error::message(format!("{package} does not build"))),
-    }
 }

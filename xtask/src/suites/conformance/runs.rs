@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use crate::cargo::build_test_programs;
 use crate::error::Error;
 
-use super::process::{ServerProcess, build};
+use super::process::ServerProcess;
 use super::report::Report;
 use super::requirements::Side;
 use super::suite::Suite;
@@ -80,7 +81,7 @@ impl Run {
         let folder = suite.create_results_folder(&format!("{folder}-{revision}"))?;
         let start = match side {
             Side::Client => {
-                let client = build("mcp-tests", &["--all-features", "--example", "conformance_client"])?;
+                let client = build_test_programs()?.join("examples/conformance_client");
                 let start = Instant::now();
                 suite.run(side, revision, ["--command".as_ref(), client.as_os_str()], &folder)?;
                 start
@@ -109,7 +110,7 @@ fn run_against_gateway(
     folder: &Path,
     arguments: &[&str],
 ) -> Result<Instant, Error> {
-    let program = build("mcp-host-cli", &["--bin", "mcp-host"])?;
+    let program = build_test_programs()?.join("mcp-host");
     let start = Instant::now();
     let everything = ServerProcess::start(&mut suite.everything_server(), &folder.join("everything.txt"))?;
     let servers = serde_json::json!({"everything": {"type": "http", "url": everything.url()}});

@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::cargo::{cargo, exit_code, is_ci};
+use crate::cargo::{build_test_programs, cargo, exit_code, is_ci};
 use crate::error::Error;
 use crate::suites::conformance;
 use output_holders::OutputHolders;
@@ -22,7 +22,11 @@ use totals::Totals;
 ///
 /// Output is forwarded as it arrives. The exit code is Cargo's.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
-    let variables = install_packages()?;
+    let mut variables = install_packages()?;
+    if arguments.is_empty() {
+        let programs = build_test_programs()?;
+        variables.push((PROGRAMS_VARIABLE, programs.to_string_lossy().into_owned()));
+    }
 
     let mut command = cargo();
     if env::var_os(THREADS_VARIABLE).is_none() {
@@ -86,6 +90,9 @@ const END_OF_OUTPUT: Duration = Duration::from_secs(20);
 
 /// The variable with the number of parallel tests of a test binary.
 const THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
+
+/// The variable with the folder of the programs that tests start. Without it a test builds the program that it needs.
+const PROGRAMS_VARIABLE: &str = "MCP_TEST_PROGRAMS";
 
 /// Twice the processors, because long tests mostly wait for servers and time.
 fn thread_count() -> usize {
