@@ -8,6 +8,7 @@
 
 mod cargo;
 mod ci;
+mod cross;
 mod dist;
 mod error;
 mod gates;

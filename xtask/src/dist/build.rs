@@ -3,10 +3,10 @@
 //! Paths of the machine are not in the program, so a second machine builds the same bytes.
 
 use std::env;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
-use crate::cargo::{cargo, run as run_command, run_for_output};
+use crate::cargo::{cargo, run as run_command};
+use crate::cross::StandardLibrary;
 use crate::dist::target::Target;
 use crate::error::Error;
 use crate::tree;
@@ -29,7 +29,8 @@ pub(super) struct BuildSettings {
 /// Programs for Linux are linked by zig, which has the C libraries of all targets. Every other program is linked by
 /// the linker of the system.
 pub(super) fn build_program(target: Target, settings: &BuildSettings) -> Result<PathBuf, Error> {
-    let standard_library = find_standard_library(target)?;
+    let standard_library = StandardLibrary::find(target.triple)
+        .ok_or_else(|| Error::message(StandardLibrary::advice(target.triple)))?;
     let mut command = cargo();
     let mut flags = vec![
         format!("--remap-path-prefix={}=.", tree::root().display()),
@@ -44,13 +45,11 @@ pub(super) fn build_program(target: Target, settings: &BuildSettings) -> Result<
         command.args(["build", "--target", target.triple]);
     }
     command.args(["--locked", "--package", "mcp-host-cli", "--profile", &settings.profile]);
-    if let StandardLibrary::Source { compiler } = standard_library {
-        command.arg("-Zbuild-std").env("RUSTC", compiler).env("RUSTC_BOOTSTRAP", "1");
-        if target.triple.ends_with("-musl") {
-            // A compiler without the target has no C start files either; those of zig are linked.
-            flags.push("-Clink-self-contained=no".to_owned());
-            flags.push("-Ctarget-feature=+crt-static".to_owned());
-        }
+    standard_library.add_to(&mut command);
+    if standard_library == StandardLibrary::Built && target.triple.ends_with("-musl") {
+        // A compiler without the target has no C start files either; those of zig are linked.
+        flags.push("-Clink-self-contained=no".to_owned());
+        flags.push("-Ctarget-feature=+crt-static".to_owned());
     }
     command.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     command.env("MCP_HOST_COMMIT", &settings.commit).env("SOURCE_DATE_EPOCH", &settings.commit_time);
@@ -59,48 +58,6 @@ pub(super) fn build_program(target: Target, settings: &BuildSettings) -> Result<
     let folder = if settings.profile == "dev" { "debug" } else { &settings.profile };
     let target_folder = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     Ok(tree::root().join(target_folder).join(target.triple).join(folder).join(target.program_name()))
-}
-
-/// Where the standard library of a target comes from.
-enum StandardLibrary {
-    /// It is installed with the compiler.
-    Installed,
-    /// It is built from the source beside this compiler.
-    Source { compiler: &'static str },
-}
-
-/// The compiler of Debian's package `rustc-web`. Its source is in `rust-web-src`.
-const DEBIAN_COMPILER: &str = "/usr/bin/rustc";
-
-/// Finds the standard library of a target; installs it with rustup if it is missing.
-fn find_standard_library(target: Target) -> Result<StandardLibrary, Error> {
-    let is_installed = || {
-        let folder = run_for_output(Command::new("rustc").args([
-            "--print",
-            "target-libdir",
-            "--target",
-            target.triple,
-        ]));
-        folder.is_ok_and(|folder| Path::new(folder.trim()).is_dir())
-    };
-    if is_installed() {
-        return Ok(StandardLibrary::Installed);
-    }
-    let added = Command::new("rustup").args(["target", "add", target.triple]).output();
-    if added.is_ok_and(|output| output.status.success()) && is_installed() {
-        return Ok(StandardLibrary::Installed);
-    }
-    let sysroot = run_for_output(Command::new(DEBIAN_COMPILER).args(["--print", "sysroot"]));
-    if let Ok(sysroot) = sysroot
-        && Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library").is_dir()
-    {
-        return Ok(StandardLibrary::Source { compiler: DEBIAN_COMPILER });
-    }
-    Err(Error::message(format!(
-        "the standard library for {triple} is missing: `rustup target add {triple}` installs it; on Debian its \
-         source comes with `apt-get install rustc-web rust-web-src`",
-        triple = target.triple
-    )))
 }
 
 /// The folder of Cargo with the sources of dependencies.

@@ -4,33 +4,19 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::cargo::{cargo, run as run_command, run_for_output};
+use crate::cargo::{cargo, run as run_command};
+use crate::cross::StandardLibrary;
 use crate::error::Error;
 use crate::tree;
 
 /// The target. Debian has a linker for it.
 const TARGET: &str = "x86_64-pc-windows-gnu";
 
-/// Debian's compiler. Cargo is that of this process.
-const DEBIAN_COMPILER: &str = "/usr/bin/rustc";
-
-/// The source of the standard library of Debian's compiler.
-const DEBIAN_SOURCE: &str = "/usr/lib/rustlib/src/rust/library/std";
-
 /// The C compiler and linker for Windows. Some dependencies have C code.
 const LINKER: &str = "x86_64-w64-mingw32-gcc";
 
 /// The packages of Debian that have all this.
 const DEBIAN_PACKAGES: [&str; 3] = ["rustc-web", "rust-web-src", "gcc-mingw-w64-x86-64"];
-
-/// Where the standard library comes from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum StandardLibrary {
-    /// The toolchain of rustup has it for Windows.
-    Installed,
-    /// Debian's compiler builds it.
-    Built,
-}
 
 /// Compiles for Windows.
 pub(super) struct Toolchain(StandardLibrary);
@@ -59,9 +45,7 @@ impl Toolchain {
         res.args([command, "--locked", "--target", TARGET, "--target-dir"]).arg(target_folder());
         // Line tables are of no use under wine.
         res.env("CARGO_PROFILE_DEV_DEBUG", "none").env("CARGO_INCREMENTAL", "0");
-        if self.0 == StandardLibrary::Built {
-            res.arg("-Zbuild-std=std,panic_abort").env("RUSTC", DEBIAN_COMPILER).env("RUSTC_BOOTSTRAP", "1");
-        }
+        self.0.add_to(&mut res);
         res
     }
 
@@ -82,13 +66,9 @@ fn target_folder() -> PathBuf {
 
 /// Finds a toolchain, or returns what is missing.
 fn find(runs_wine: bool) -> Result<Toolchain, Vec<&'static str>> {
-    let sysroot =
-        run_for_output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(tree::root()));
-    let installed =
-        sysroot.is_ok_and(|sysroot| Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).is_dir());
+    let standard_library = StandardLibrary::find(TARGET);
     let mut missing = Vec::new();
-    let is_buildable = Path::new(DEBIAN_COMPILER).exists() && Path::new(DEBIAN_SOURCE).is_dir();
-    if !installed && !is_buildable {
+    if standard_library.is_none() {
         missing.push("a compiler for Windows (`rustup target add x86_64-pc-windows-gnu`)");
     }
     if !has_program(LINKER) {
@@ -97,8 +77,10 @@ fn find(runs_wine: bool) -> Result<Toolchain, Vec<&'static str>> {
     if runs_wine && !has_program("wine") {
         missing.push("wine");
     }
-    let library = if installed { StandardLibrary::Installed } else { StandardLibrary::Built };
-    if missing.is_empty() { Ok(Toolchain(library)) } else { Err(missing) }
+    match standard_library {
+        Some(library) if missing.is_empty() => Ok(Toolchain(library)),
+        _ => Err(missing),
+    }
 }
 
 fn missing_error(missing: &[&str]) -> Error {
