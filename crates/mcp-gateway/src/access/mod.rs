@@ -1,5 +1,6 @@
 //! Access: tokens, principals and scopes.
 
+pub(crate) mod admission;
 pub(crate) mod oauth;
 pub(crate) mod principal;
 pub mod scope;

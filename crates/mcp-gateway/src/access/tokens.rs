@@ -15,7 +15,7 @@ use mcp_host_model::Secret;
 use mcp_host_registry::ViewFilter;
 
 use crate::access::principal::Principal;
-use crate::access::scope;
+use crate::access::scope::{self, Scope};
 
 /// Minimum length of a token in bytes. Shorter tokens could be guessed.
 const MIN_TOKEN_BYTES: usize = 16;
@@ -36,8 +36,10 @@ pub(crate) struct Token {
     /// Its line in the list, from 1.
     line: usize,
     id: TokenId,
-    principal: Principal,
+    pub(crate) principal: Principal,
     view: Option<ViewFilter>,
+    /// The part of the catalog that it shows: that of the gateway, narrowed by the view.
+    pub(crate) scope: Arc<Scope>,
     /// When the token stops to be accepted.
     expires: Option<SystemTime>,
     /// The number of requests with this token, also from before the list was replaced.
@@ -77,16 +79,6 @@ pub(crate) enum TokenError {
     Unknown,
     /// The token has expired.
     Expired,
-}
-
-/// An authenticated client.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Admission {
-    pub(crate) principal: Principal,
-    /// The token; `None` without tokens.
-    pub(crate) token: Option<Arc<Token>>,
-    /// The part of the catalog that its token shows; `None` for everything.
-    pub(crate) view: Option<ViewFilter>,
 }
 
 impl Tokens {
@@ -151,8 +143,8 @@ impl Tokens {
             if let Some(same) = tokens.iter().find(|token| token.id == id) {
                 return Err(invalid(format!("the same token is on line {}", same.line)));
             }
-            let requests = Arc::default();
-            tokens.push(Arc::new(Token { line: at + 1, id, principal, view, expires, requests }));
+            let (scope, requests) = (Arc::default(), Arc::default());
+            tokens.push(Arc::new(Token { line: at + 1, id, principal, view, scope, expires, requests }));
             if tokens.len() > MAX_TOKENS {
                 return Err(invalid(format!("there are more than {MAX_TOKENS} tokens")));
             }
@@ -170,14 +162,15 @@ impl Tokens {
         self.0.len()
     }
 
-    /// Authenticates the client by the value of an `Authorization` header.
+    /// Finds the token in the value of an `Authorization` header. `None` if there are no tokens, so that every client
+    /// is admitted.
     pub(crate) fn admit(
         &self,
         authorization: Option<&[u8]>,
         now: SystemTime,
-    ) -> Result<Admission, TokenError> {
+    ) -> Result<Option<Arc<Token>>, TokenError> {
         if self.0.is_empty() {
-            return Ok(Admission { principal: Principal::anonymous(), token: None, view: None });
+            return Ok(None);
         }
         let token = bearer_token(authorization).ok_or(TokenError::Missing)?;
         let id = TokenId(blake3::hash(token));
@@ -188,12 +181,23 @@ impl Tokens {
             }
         }
         let found = found.ok_or(TokenError::Unknown)?;
-        let Token { line: _, id: _, principal, view, expires, requests } = &**found;
-        if expires.is_some_and(|expires| expires <= now) {
+        if found.expires.is_some_and(|expires| expires <= now) {
             return Err(TokenError::Expired);
         }
-        requests.fetch_add(1, Ordering::Relaxed);
-        Ok(Admission { principal: principal.clone(), token: Some(Arc::clone(found)), view: view.clone() })
+        found.requests.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(Arc::clone(found)))
+    }
+
+    /// Gives each token its scope in a gateway with the scope `gateway`.
+    pub(crate) fn within(mut self, gateway: &Arc<Scope>) -> Tokens {
+        for token in &mut self.0 {
+            let token = Arc::make_mut(token);
+            token.scope = Arc::clone(gateway);
+            if let Some(view) = &token.view {
+                Arc::make_mut(&mut token.scope).views.push(view.clone());
+            }
+        }
+        self
     }
 
     /// Whether the list has this token, with the same client and view.
@@ -242,7 +246,7 @@ impl Tokens {
 impl PartialEq for Token {
     /// Compares what the list says.
     fn eq(&self, other: &Token) -> bool {
-        let Token { line, id, principal, view, expires, requests: _ } = self;
+        let Token { line, id, principal, view, scope: _, expires, requests: _ } = self;
         (line, id, principal, view, expires)
             == (&other.line, &other.id, &other.principal, &other.view, &other.expires)
     }
@@ -298,7 +302,9 @@ mod tests {
                 Err(TokenError::Expired) => "expired".to_owned(),
                 Err(TokenError::Missing) => "needed".to_owned(),
                 Err(TokenError::Unknown) => "wrong".to_owned(),
-                Ok(Admission { principal, token: _, view }) => {
+                Ok(None) => "everybody".to_owned(),
+                Ok(Some(token)) => {
+                    let Token { principal, view, .. } = &*token;
                     format!("'{principal}'{}", if view.is_some() { " with a view" } else { "" })
                 }
             },
@@ -339,7 +345,7 @@ mod tests {
         check(two, Some("Basic first-0123456789"), "needed");
         check(two, Some("Bearer"), "needed");
         check(two, None, "needed");
-        check("", None, "''");
+        check("", None, "everybody");
     }
 
     #[test]

@@ -12,10 +12,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::oauth::{AccessGrant, TokenVerifier};
+use crate::access::admission::Credential;
+use crate::access::oauth::TokenVerifier;
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
-use crate::access::tokens::{Token, Tokens};
+use crate::access::tokens::Tokens;
 use crate::gateway::GatewayInner;
 use crate::http::authorization::guard::HostGuard;
 use crate::http::authorization::refusals::RefusalLog;
@@ -67,15 +68,14 @@ impl AppState {
 
     /// Returns a future that resolves when a listed token is removed or expires or its view changes, or when an
     /// access token expires. Without a token it never resolves.
-    pub(crate) fn watch_revocation(
-        &self,
-        token: Option<Arc<Token>>,
-        grant: Option<&AccessGrant>,
-    ) -> RevocationFuture {
-        if let Some(grant) = grant {
-            return Box::pin(sleep(Duration::from_secs(grant.remaining_seconds())));
-        }
-        let Some(token) = token else { return Box::pin(std::future::pending()) };
+    pub(crate) fn watch_revocation(&self, credential: Option<Credential>) -> RevocationFuture {
+        let token = match credential {
+            None => return Box::pin(std::future::pending()),
+            Some(Credential::Access(grant)) => {
+                return Box::pin(sleep(Duration::from_secs(grant.remaining_seconds())));
+            }
+            Some(Credential::Listed(token)) => token,
+        };
         let mut tokens = self.tokens.subscribe();
         Box::pin(async move {
             let remaining = token.remaining(SystemTime::now());

@@ -87,12 +87,11 @@ impl HttpServer {
         }
         let has_tokens = !tokens.is_empty() || verifier.is_some();
         let app = AppState {
-            scope,
             guard: HostGuard { address, hosts, origins, has_tokens },
             trusted_proxies,
             certificate_expiry,
             refusal_log: RefusalLog::new(DefaultClock::default()),
-            tokens: watch::Sender::new(tokens),
+            tokens: watch::Sender::new(tokens.within(&scope)),
             verifier,
             metrics,
             request_permits: Arc::new(Semaphore::new(gateway.options.bounds.requests)),
@@ -100,6 +99,7 @@ impl HttpServer {
             session_permits: Arc::default(),
             stream_permits: Arc::default(),
             shutdown: CancellationToken::new(),
+            scope,
             gateway,
         };
         Ok(HttpServer { listener, address, app: Arc::new(app), tls })
@@ -267,7 +267,7 @@ impl TokenUpdater {
         let gateway = &self.0.gateway;
         let revoked = self.0.tokens.borrow().revoked_by(&tokens);
         // Published first, so that no revoked client starts another session.
-        let tokens = tokens.continue_counts(&self.0.tokens.borrow());
+        let tokens = tokens.within(&self.0.scope).continue_counts(&self.0.tokens.borrow());
         self.0.tokens.send_replace(tokens);
         Some(gateway.end_clients(&revoked))
     }

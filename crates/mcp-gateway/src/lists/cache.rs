@@ -82,7 +82,7 @@ impl ListingCache {
     ) -> Arc<Listing> {
         let ListFilter { scope, audience, .. } = filter;
         let (definitions, listing) = match self.entry(snapshot, scope, audience) {
-            CacheEntry::Latest(listing) => return listing,
+            CacheEntry::Built(listing) => return listing,
             CacheEntry::Lazy(definitions, listing) => (definitions, listing),
         };
         let catalog = &snapshot.catalog;
@@ -95,11 +95,6 @@ impl ListingCache {
             let leased = leased.filter_map(|status| ServerId::parse(&status.id).ok()).collect();
             Arc::new(Listing::build(Arc::clone(definitions), filter, leased))
         });
-        let mut state = self.0.lock();
-        if state.version == Some(version_of(snapshot)) {
-            let (scope, listing) = (Arc::clone(scope), Arc::clone(listing));
-            state.latest = Some(LatestListing { scope, audience, listing });
-        }
         Arc::clone(listing)
     }
 
@@ -112,7 +107,7 @@ impl ListingCache {
             && Arc::ptr_eq(&latest.scope, scope)
             && latest.audience == audience
         {
-            return CacheEntry::Latest(Arc::clone(&latest.listing));
+            return CacheEntry::Built(Arc::clone(&latest.listing));
         }
         if state.version != version {
             let before = std::mem::take(&mut *state);
@@ -133,16 +128,19 @@ impl ListingCache {
         }
         let definitions = Arc::clone(&state.definitions[scope.names as usize]);
         let listings = state.listings.get_or_insert(Arc::clone(scope), Default::default);
-        let listing = Arc::clone(&listings[audience as usize]);
-        CacheEntry::Lazy(definitions, listing)
+        let entry = Arc::clone(&listings[audience as usize]);
+        let Some(listing) = entry.get().cloned() else { return CacheEntry::Lazy(definitions, entry) };
+        let (scope, latest) = (Arc::clone(scope), Arc::clone(&listing));
+        state.latest = Some(LatestListing { scope, audience, listing: latest });
+        CacheEntry::Built(listing)
     }
 }
 
 /// What the cache has for a scope.
 enum CacheEntry {
-    /// The listing that was used last.
-    Latest(Arc<Listing>),
-    /// The definitions and the listing, which may have to be built.
+    /// The listing, which is the one that was used last from now on.
+    Built(Arc<Listing>),
+    /// The definitions and the listing, which have to be built.
     Lazy(Lazy<Definitions>, Lazy<Listing>),
 }
 

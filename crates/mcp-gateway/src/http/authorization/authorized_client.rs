@@ -10,10 +10,11 @@ use mcp_host_model::{Method, RawJson, RpcError, ServerId};
 use mcp_host_registry::{Selection, ViewFilter};
 use mcp_host_runtime::{HostSnapshot, ServerState};
 
+use crate::access::admission::{Admission, Credential};
 use crate::access::oauth::{AccessGrant, TokenRefusal, TokenVerifier};
 use crate::access::principal::Principal;
 use crate::access::scope::{self, InvalidSelection, Scope};
-use crate::access::tokens::{Admission, Token, TokenError, bearer_token};
+use crate::access::tokens::{TokenError, bearer_token};
 use crate::http::app_state::AppState;
 use crate::http::authorization::guard::ForbiddenHeader;
 use crate::http::authorization::refusals::RefusalReason;
@@ -21,7 +22,6 @@ use crate::http::connection::client_connection::ClientConnection;
 use crate::http::reply::errors::{bad_request, invalid_request, no_such_session, refusal};
 use crate::http::reply::response::{Response, with_header};
 use crate::http::request::header_names::{MCP_HOST_DIALOG, MCP_HOST_SELECTIONS, only_value};
-use crate::http::request::headers;
 use crate::limits::byte_budget::Account;
 use crate::lists::definitions::CatalogList;
 use crate::lists::listing::Audience;
@@ -47,12 +47,10 @@ pub(crate) struct AuthorizedClient<'a> {
     pub(crate) is_over_share: bool,
     /// Where the request came from.
     pub(crate) source: RequestSource,
-    /// Its token, if it has one of the list.
-    pub(crate) token: Option<Arc<Token>>,
     /// The part of the catalog that the request may use: that of the token, narrowed by path, query and headers.
     pub(crate) scope: Arc<Scope>,
-    /// What its access token grants, if it has one of the authorization server.
-    pub(crate) grant: Option<Arc<AccessGrant>>,
+    /// Its token, if it needs one.
+    pub(crate) credential: Option<Credential>,
 }
 
 impl<'a> AuthorizedClient<'a> {
@@ -60,41 +58,43 @@ impl<'a> AuthorizedClient<'a> {
     /// request.
     pub(crate) fn authorize(
         app: &AppState,
+        connection: &ClientConnection,
         head: &Parts,
         server: Option<&'a str>,
     ) -> Result<AuthorizedClient<'a>, Response> {
-        let (Admission { principal, token, view }, grant) = admit(app, head, server)?;
-        let base = grant.as_ref().map_or(&app.scope, |grant| &grant.scope);
+        let Admission { principal, mut scope, credential } = admit(app, head, server)?;
         let query_view = read_query_selection(&head.uri).map_err(|error| bad_request(&error))?;
         let header_view = read_header_selection(&head.headers).map_err(|error| bad_request(&error))?;
-        let mut scope = Arc::clone(base);
-        if view.is_some() || server.is_some() || query_view.is_some() || header_view.is_some() {
-            let scope = Arc::make_mut(&mut scope);
-            scope.views.extend(view);
-            if let Some(name) = server {
-                *scope = match restrict_to_server(app, scope, name) {
-                    Some(restricted) => restricted,
-                    None => return Err(hidden_server(app, grant.as_deref(), scope, name)),
-                };
-            }
-            scope.views.extend(query_view);
-            scope.views.extend(header_view);
+        if let Some(name) = server {
+            scope = restrict_to_server(app, &scope, name)
+                .ok_or_else(|| hidden_server(app, credential.as_ref(), &scope, name))?;
         }
-        let account = Account::Client(principal.clone());
-        let token_line = token.as_ref().map(|token| token.line());
-        let source = RequestSource { address: None, token_line };
-        Ok(AuthorizedClient { server, principal, account, is_over_share: false, source, token, scope, grant })
+        if query_view.is_some() || header_view.is_some() {
+            Arc::make_mut(&mut scope).views.extend(query_view.into_iter().chain(header_view));
+        }
+        let account = match principal.is_anonymous() {
+            true => connection.id.account(),
+            false => Account::Client(principal.clone()),
+        };
+        let token_line = match &credential {
+            Some(Credential::Listed(token)) => Some(token.line()),
+            Some(Credential::Access(_)) | None => None,
+        };
+        let address = Some(app.client_address(connection.peer, &head.headers));
+        Ok(AuthorizedClient {
+            server,
+            principal,
+            is_over_share: app.gateway.budget.is_exceeded_by(&account),
+            account,
+            source: RequestSource { address, token_line },
+            scope,
+            credential,
+        })
     }
 
-    /// Returns the scope of a request's token, not narrowed by its query. An error is the response that refuses the
-    /// request.
-    pub(crate) fn token_scope(app: &AppState, head: &Parts) -> Result<Arc<Scope>, Response> {
-        let (Admission { view, .. }, grant) = admit(app, head, None)?;
-        let mut scope = Arc::clone(grant.as_ref().map_or(&app.scope, |grant| &grant.scope));
-        if view.is_some() {
-            Arc::make_mut(&mut scope).views.extend(view);
-        }
-        Ok(scope)
+    /// What its access token grants, if it has one of the authorization server.
+    pub(crate) fn grant(&self) -> Option<&Arc<AccessGrant>> {
+        self.credential.as_ref().and_then(Credential::grant)
     }
 
     /// Resolves what a request refers to, once the servers have started. Refuses a request for a tool, prompt or
@@ -113,7 +113,7 @@ impl<'a> AuthorizedClient<'a> {
 
     /// The item that a request refers to, if the access token shows only a part of the catalog.
     pub(crate) fn limited_item<'r>(&self, request: &'r ClientRequest) -> Option<(CatalogList, Cow<'r, str>)> {
-        self.grant.as_ref().filter(|_| !self.scope.granted.is_empty())?;
+        self.grant().filter(|_| !self.scope.granted.is_empty())?;
         let (kind, parameter) = match request.method.as_known()? {
             Method::CallTool => (CatalogList::Tools, "name"),
             Method::GetPrompt => (CatalogList::Prompts, "name"),
@@ -130,7 +130,7 @@ impl<'a> AuthorizedClient<'a> {
         request: &ClientRequest,
         snapshot: &HostSnapshot,
     ) -> Result<(), Response> {
-        let (Some(verifier), Some(grant)) = (&app.verifier, &self.grant) else { return Ok(()) };
+        let (Some(verifier), Some(grant)) = (&app.verifier, self.grant()) else { return Ok(()) };
         let Some((kind, key)) = self.limited_item(request) else { return Ok(()) };
         let is_shown = |scope: &Arc<Scope>| {
             let listing = app.gateway.listing_of(snapshot, scope, Audience::ModelsAndApps);
@@ -158,46 +158,10 @@ impl<'a> AuthorizedClient<'a> {
         // A session outlives its access token: the next one may grant more, or less.
         let is_same = |scope: &Scope| {
             *scope == *self.scope
-                || (self.grant.is_some()
+                || (self.grant().is_some()
                     && *scope == Scope { granted: scope.granted.clone(), ..(*self.scope).clone() })
         };
         session.filter(|session| is_same(&session.scope)).ok_or_else(no_such_session)
-    }
-
-    /// Authorizes a request whose body is a message, and checks that the body is JSON in a supported coding.
-    pub(crate) fn authorize_message(
-        app: &AppState,
-        connection: &ClientConnection,
-        head: &Parts,
-        server: Option<&'a str>,
-    ) -> Result<AuthorizedClient<'a>, Response> {
-        let mut client = AuthorizedClient::authorize(app, head, server)?;
-        client.source.address = Some(app.client_address(connection.peer, &head.headers));
-        if client.principal.is_anonymous() {
-            client.account = connection.id.account();
-        }
-        client.is_over_share = app.gateway.budget.is_exceeded_by(&client.account);
-        let is_supported_coding = match only_value(&head.headers, &header::TRANSFER_ENCODING) {
-            Ok(coding) => coding.is_none_or(|coding| coding.eq_ignore_ascii_case("chunked")),
-            Err(_) => false,
-        };
-        let (status, message) = if !headers::has_json_body(&head.headers) {
-            (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be `application/json`")
-        } else if head.headers.contains_key(header::CONTENT_ENCODING) {
-            (StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must have no `Content-Encoding`")
-        } else if !is_supported_coding {
-            (StatusCode::NOT_IMPLEMENTED, "the only supported `Transfer-Encoding` is `chunked`")
-        } else {
-            return Ok(client);
-        };
-        let refused = refusal(status, None, &invalid_request(message));
-        Err(match status {
-            // A proxy may see another end of the body.
-            StatusCode::NOT_IMPLEMENTED => {
-                with_header(refused, header::CONNECTION, HeaderValue::from_static("close"))
-            }
-            _ => refused,
-        })
     }
 }
 
@@ -210,12 +174,8 @@ pub(crate) fn set_subject_token(dialog: &ClientDialog, grant: Option<&Arc<Access
     }
 }
 
-/// Checks `Host`, `Origin` and the token. Returns the client, and what its access token grants if it has one.
-fn admit(
-    app: &AppState,
-    head: &Parts,
-    server: Option<&str>,
-) -> Result<(Admission, Option<Arc<AccessGrant>>), Response> {
+/// Checks `Host`, `Origin` and the token.
+pub(crate) fn admit(app: &AppState, head: &Parts, server: Option<&str>) -> Result<Admission, Response> {
     let value_of = |name: &HeaderName| only_value(&head.headers, name).map_err(|error| bad_request(&error));
     let (host, origin) = (value_of(&header::HOST)?, value_of(&header::ORIGIN)?);
     let authorization = value_of(&header::AUTHORIZATION)?;
@@ -233,25 +193,19 @@ fn admit(
         return Err(response);
     }
     let authorization = authorization.map(str::as_bytes);
-    let now = SystemTime::now();
-    let tokens = app.tokens.borrow();
-    let Some(verifier) = &app.verifier else {
-        return tokens.admit(authorization, now).map(|admission| (admission, None)).map_err(unauthorized);
-    };
-    // Without listed tokens, the list admits everybody.
-    if !tokens.is_empty() {
-        match tokens.admit(authorization, now) {
-            Ok(admission) => return Ok((admission, None)),
-            Err(TokenError::Expired) => return Err(unauthorized(TokenError::Expired)),
-            Err(TokenError::Missing | TokenError::Unknown) => {}
+    match (app.tokens.borrow().admit(authorization, SystemTime::now()), &app.verifier) {
+        (Ok(Some(token)), _) => Ok(Credential::Listed(token).into()),
+        (Ok(None), None) => {
+            let (principal, scope) = (Principal::anonymous(), Arc::clone(&app.scope));
+            Ok(Admission { principal, scope, credential: None })
         }
-    }
-    match verifier.admit(authorization, server) {
-        Ok(grant) => {
-            let principal = grant.principal.clone();
-            Ok((Admission { principal, token: None, view: None }, Some(grant)))
+        (Ok(None) | Err(TokenError::Missing | TokenError::Unknown), Some(verifier)) => {
+            let grant = verifier.admit(authorization, server).map_err(|refusal| {
+                refuse(verifier, refusal, RefusedRequest { server, scope: None, id: None })
+            })?;
+            Ok(Credential::Access(grant).into())
         }
-        Err(refusal) => Err(refuse(verifier, refusal, RefusedRequest { server, scope: None, id: None })),
+        (Err(error), _) => Err(unauthorized(error)),
     }
 }
 
@@ -307,7 +261,7 @@ fn refuse(
 }
 
 /// Narrows a scope to one server. `None` if the client must not learn that the server exists.
-fn restrict_to_server(app: &AppState, scope: &Scope, name: &str) -> Option<Scope> {
+fn restrict_to_server(app: &AppState, scope: &Scope, name: &str) -> Option<Arc<Scope>> {
     let id = ServerId::parse(name).ok()?;
     let is_allowed = scope.server.as_ref().is_none_or(|only| *only == id);
     let snapshot = app.gateway.snapshot();
@@ -320,21 +274,20 @@ fn restrict_to_server(app: &AppState, scope: &Scope, name: &str) -> Option<Scope
     let names_server =
         |view: &ViewFilter| view.toolsets != Selection::Inherit || view.tools == Selection::Inherit;
     let is_named_and_down = is_down && scope.may_show(&id, names_server);
-    let restricted = Scope { server: Some(id), ..scope.clone() };
+    let restricted = Arc::new(Scope { server: Some(id), ..scope.clone() });
     if is_named_and_down {
         return Some(restricted);
     }
     // A server that the token hides looks like one that does not exist.
     let is_filtered = !restricted.views.is_empty() || !restricted.granted.is_empty();
-    let is_hidden =
-        is_filtered && app.gateway.listing(&Arc::new(restricted.clone()), Audience::ModelsAndApps).is_empty();
+    let is_hidden = is_filtered && app.gateway.listing(&restricted, Audience::ModelsAndApps).is_empty();
     (!is_hidden).then_some(restricted)
 }
 
 /// The response to a request for a server that does not exist, or that the scope hides.
-fn hidden_server(app: &AppState, grant: Option<&AccessGrant>, scope: &Scope, name: &str) -> Response {
+fn hidden_server(app: &AppState, credential: Option<&Credential>, scope: &Scope, name: &str) -> Response {
     let shows = |granted| restrict_to_server(app, &Scope { granted, ..scope.clone() }, name).is_some();
-    match app.verifier.as_ref().zip(grant) {
+    match app.verifier.as_ref().zip(credential.and_then(Credential::grant)) {
         Some((verifier, grant)) => match verifier.missing_scope(grant, shows) {
             None => no_such_server(),
             scope => refuse(

@@ -44,7 +44,7 @@ pub(crate) fn open_session_stream(
         let message = "the notification stream has no HEAD: use GET";
         return Err(refuse_with(StatusCode::METHOD_NOT_ALLOWED, message));
     }
-    let client = AuthorizedClient::authorize(app, head, server)?;
+    let client = AuthorizedClient::authorize(app, connection, head, server)?;
     connection
         .permit
         .admit(&client.principal)
@@ -78,7 +78,7 @@ pub(crate) fn open_session_stream(
         sent,
         sender,
         replaced,
-        revoked: app.watch_revocation(client.token, client.grant.as_deref()),
+        revoked: app.watch_revocation(client.credential),
         is_started: false,
         _permit: permit,
     };

@@ -11,7 +11,7 @@ use mcp_host_runtime::{ServerState, ServerStatus};
 use serde::Serialize;
 
 use crate::http::app_state::AppState;
-use crate::http::authorization::authorized_client::{AuthorizedClient, read_query_selection};
+use crate::http::authorization::authorized_client::{self, read_query_selection};
 use crate::http::reply::errors::{bad_request, invalid_request, refusal};
 use crate::http::reply::response::{self, Response};
 
@@ -49,8 +49,9 @@ pub(crate) fn get_readiness(app: &AppState) -> Response {
 ///
 /// It requires authorization, because it names servers, and has only those that the client's token shows.
 pub(crate) fn get_server_readiness(app: &AppState, head: &Parts) -> Response {
-    let scope = match AuthorizedClient::token_scope(app, head) {
-        Ok(scope) => scope,
+    // Not narrowed by the query, which names the servers.
+    let scope = match authorized_client::admit(app, head, None) {
+        Ok(admission) => admission.scope,
         Err(response) => return response,
     };
     let requested = match read_query_selection(&head.uri) {

@@ -14,6 +14,7 @@ use mcp_host_runtime::ServerState;
 
 use crate::http::app_state::AppState;
 use crate::http::authorization::authorized_client::AuthorizedClient;
+use crate::http::connection::client_connection::ClientConnection;
 use crate::http::reply::response::{self, Response};
 use crate::metrics::prometheus::{MetricsPage, select_series};
 
@@ -30,8 +31,8 @@ const STATES: [ServerState; 6] = [
 ];
 
 /// `/metrics`: the page for an authorized client.
-pub(crate) fn get_metrics(app: &AppState, head: &Parts) -> Response {
-    let client = match AuthorizedClient::authorize(app, head, None) {
+pub(crate) fn get_metrics(app: &AppState, connection: &ClientConnection, head: &Parts) -> Response {
+    let client = match AuthorizedClient::authorize(app, connection, head, None) {
         Ok(client) => client,
         Err(response) => return response,
     };

@@ -45,7 +45,8 @@ pub(crate) async fn handle_post(
     head: &Parts,
     body: IncomingBody,
 ) -> ResponseResult {
-    let client = AuthorizedClient::authorize_message(app, connection, head, server)?;
+    let client = AuthorizedClient::authorize(app, connection, head, server)?;
+    check_body_headers(head)?;
     connection
         .permit
         .admit(&client.principal)
@@ -55,6 +56,27 @@ pub(crate) async fn handle_post(
     match session_id {
         Some(id) => handle_in_session(app, head, &client, id, body).await,
         None => handle_without_session(app, connection, head, client, body).await,
+    }
+}
+
+/// Checks that the body is JSON in a supported coding.
+fn check_body_headers(head: &Parts) -> Result<(), Response> {
+    let is_supported_coding = match only_value(&head.headers, &header::TRANSFER_ENCODING) {
+        Ok(coding) => coding.is_none_or(|coding| coding.eq_ignore_ascii_case("chunked")),
+        Err(_) => false,
+    };
+    let refused = |status, message: &str| Err(refusal(status, None, &invalid_request(message)));
+    if !headers::has_json_body(&head.headers) {
+        refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be `application/json`")
+    } else if head.headers.contains_key(header::CONTENT_ENCODING) {
+        refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must have no `Content-Encoding`")
+    } else if !is_supported_coding {
+        let message = "the only supported `Transfer-Encoding` is `chunked`";
+        // A proxy may see another end of the body.
+        refused(StatusCode::NOT_IMPLEMENTED, message)
+            .map_err(|response| with_header(response, header::CONNECTION, HeaderValue::from_static("close")))
+    } else {
+        Ok(())
     }
 }
 
@@ -122,7 +144,7 @@ async fn handle_in_session(
         return Err(bad_request(&invalid_request(&message)));
     }
     session.touch(Instant::now());
-    authorized_client::set_subject_token(&session.dialog, client.grant.as_ref(), head);
+    authorized_client::set_subject_token(&session.dialog, client.grant(), head);
     if session.version == ProtocolVersion::V2025_03_26 && frame::is_batch(&body) {
         return handle_batch(app, &session, client, &body).await;
     }
@@ -196,7 +218,7 @@ fn prepare_work(
     let session = Arc::clone(session);
     let account = client.account.clone();
     let source = client.source;
-    let granted_scope = client.grant.as_ref().map(|_| Arc::clone(&client.scope));
+    let granted_scope = client.grant().map(|_| Arc::clone(&client.scope));
     Ok(Box::pin(async move {
         let mut request_client = RequestClient::from_session(&session, sender);
         request_client.source = source;

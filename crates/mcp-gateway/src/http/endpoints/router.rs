@@ -65,7 +65,7 @@ async fn dispatch(
     let server = match path {
         "/mcp" => None,
         "/readyz" => return serve_get(head, || health::get_server_readiness(app, head)),
-        "/metrics" => return serve_get(head, || metrics::get_metrics(app, head)),
+        "/metrics" => return serve_get(head, || metrics::get_metrics(app, connection, head)),
         path => match path.strip_prefix("/mcp/").filter(|name| !name.is_empty() && !name.contains('/')) {
             // Invalid UTF-8 names no server.
             Some(name) => Some(percent_decode_str(name).decode_utf8_lossy()),
@@ -79,7 +79,7 @@ async fn dispatch(
     match head.method {
         Method::POST => post::handle_post(app, connection, server, head, body).await,
         Method::GET | Method::HEAD => get::open_session_stream(app, connection, server, head),
-        Method::DELETE => delete::end_session(app, server, head),
+        Method::DELETE => delete::end_session(app, connection, server, head),
         _ => Err(method_not_allowed("GET, HEAD, POST, DELETE")),
     }
     .unwrap_or_else(|refusal| refusal)

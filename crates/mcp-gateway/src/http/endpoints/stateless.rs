@@ -10,6 +10,7 @@ use mcp_host_model::{Method, ProtocolVersion, RawJson, RpcError, code};
 use mcp_host_transport::CallerId;
 use tokio::time::Instant;
 
+use crate::access::admission::Credential;
 use crate::http::app_state::AppState;
 use crate::http::authorization::authorized_client::{self, AuthorizedClient};
 use crate::http::connection::client_connection::ClientConnection;
@@ -51,7 +52,7 @@ pub(crate) async fn respond(
     } else {
         None
     };
-    let AuthorizedClient { principal, account, source, token, scope, grant, .. } = client;
+    let AuthorizedClient { principal, account, source, scope, credential, .. } = client;
     if let Some(resolution) = &resolution {
         let arguments = request.params.get("arguments");
         headers::check_argument_headers(&head.headers, resolution.header_arguments(), arguments)
@@ -79,7 +80,7 @@ pub(crate) async fn respond(
     });
     let dialog = dialog.transpose().map_err(|CapacityError| too_many_sessions(&request.id))?;
     if let Some(dialog) = &dialog {
-        authorized_client::set_subject_token(dialog, grant.as_ref(), head);
+        authorized_client::set_subject_token(dialog, credential.as_ref().and_then(Credential::grant), head);
     }
     let (sender, messages) = message_channel(app.bounds());
     let client = RequestClient {
@@ -99,7 +100,7 @@ pub(crate) async fn respond(
         let stream_permit = app.acquire_stream_permit(&client.principal).ok_or_else(busy_response)?;
         // The dialog and its leases exist as long as the stream.
         let guards = (stream_permit, permit, client.dialog.clone());
-        let revoked = app.watch_revocation(token, grant.as_deref());
+        let revoked = app.watch_revocation(credential);
         return subscriptions::listen(app, (client, revoked), (&request, counted), guards).await;
     }
     let gateway = Arc::clone(&app.gateway);
