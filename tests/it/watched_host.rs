@@ -131,7 +131,7 @@ impl WatchedHost {
             let ready = ready && !server.problems.iter().any(|it| it.problem.severity == Severity::Error);
             let shown = server.catalog.tools().iter().map(|item| item.name.to_string());
             ready
-                && server.servers.iter().map(|server| server.id.clone()).eq(names.iter().cloned())
+                && server.servers.iter().map(|server| server.id.to_string()).eq(names.iter().cloned())
                 && shown.eq(tools.iter().cloned())
         })
         .await;

@@ -103,7 +103,7 @@ pub(crate) fn convert_servers(validated: &ValidatedRequest, settings: AgentSetti
                 }
                 desired.servers.push(resolved);
             }
-            Err(error) => desired.failed.push(FailedServer { id: description.name.clone(), error }),
+            Err(error) => desired.failed.push(FailedServer { id: description.name.as_str().into(), error }),
         }
         descriptions.push(description);
     }

@@ -200,7 +200,7 @@ impl GatewayInner {
 
     /// The era of the shared connection to a server; `None` without one.
     pub(crate) fn era(&self, server: &ServerId) -> Option<Era> {
-        self.snapshot().servers.iter().find(|status| status.id == server.as_str())?.era
+        self.snapshot().server(server)?.era
     }
 
     /// Waits for the servers that start together with the gateway, for a limited time. So the first list of a client

@@ -90,6 +90,7 @@ pub use server::exposure::{
 };
 pub use server::id::{InvalidServerId, ServerId};
 pub use server::limits::Limits;
+pub use server::name::ServerName;
 pub use server::origin::{Dialect, Profile, SpecOrigin, StartLimit, UnsetVariablePolicy};
 pub use server::secret::Secret;
 pub use server::sharing::Sharing;

@@ -136,7 +136,7 @@ impl ConfigFile {
     /// Whether the server of this entry may be started.
     pub(crate) fn accepts(&self, entry: &ServerEntry) -> bool {
         let LoadedConfig { refused, desired, .. } = &self.loaded;
-        entry.accepted && !refused && !desired.failed.iter().any(|it| it.id == entry.name)
+        entry.accepted && !refused && !desired.failed.iter().any(|it| it.id == *entry.name)
     }
 
     /// The text with its path and profile.

@@ -64,7 +64,7 @@ impl StartRefusal {
                 failure = HostError::new(own.kind, own.message.clone());
                 failure.help = own.help.clone();
             }
-            let mut status = ServerStatus::new(entry.name.clone(), ServerState::Failed);
+            let mut status = ServerStatus::new(entry.name.as_str(), ServerState::Failed);
             status.error = Some(failure);
             status
         });

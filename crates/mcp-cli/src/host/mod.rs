@@ -255,7 +255,7 @@ pub(crate) fn select_server(
         .servers
         .iter()
         .map(|server| server.spec.id.to_string())
-        .chain(desired.failed.iter().map(|server| server.id.clone()))
+        .chain(desired.failed.iter().map(|server| server.id.to_string()))
         .collect();
     desired.servers.retain(|server| server.spec.id.as_str() == name);
     desired.failed.retain(|server| server.id == name);
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn unknown_server_error_lists_the_servers() {
         let failed = |id: &str| FailedServer {
-            id: id.to_owned(),
+            id: id.into(),
             error: HostError::new(ErrorKind::McpConfig, String::new()),
         };
         let desired = DesiredServers::default().with_failed([failed("a"), failed("b")]);

@@ -80,7 +80,7 @@ pub(crate) async fn wait_and_show(
 fn is_satisfied(published: &HostSnapshot, condition: WaitFor<'_>) -> bool {
     let WaitFor::Tool(name) = condition else { return false };
     let Some(tool) = published.catalog.tool(name) else { return false };
-    let before = published.servers.iter().take_while(|it| it.id != tool.server.as_str());
+    let before = published.servers.iter().take_while(|it| it.id != tool.server);
     before.into_iter().all(|it| it.state != ServerState::Starting)
 }
 

@@ -129,7 +129,7 @@ pub(crate) fn file_event_lines(event: FollowEvent) -> Vec<EventLine> {
 pub(crate) fn change_lines(before: &HostSnapshot, after: &HostSnapshot) -> Vec<EventLine> {
     let mut lines = Vec::new();
     let removed = before.servers.iter().filter(|it| !after.servers.iter().any(|now| now.id == it.id));
-    lines.extend(removed.map(|it| EventLine::ServerRemoved { name: it.id.clone() }));
+    lines.extend(removed.map(|it| EventLine::ServerRemoved { name: it.id.to_string() }));
     let changed = after.servers.iter().filter(|it| !before.servers.contains(it));
     lines.extend(changed.cloned().map(EventLine::Server));
     if before.catalog.hash() != after.catalog.hash() {

@@ -33,7 +33,7 @@ pub(crate) fn server_warning<'a>(published: &'a HostSnapshot, status: &ServerSta
         else {
             return false;
         };
-        active.problem.server.as_ref().is_some_and(|id| id.as_str() == status.id)
+        active.problem.server.as_ref().is_some_and(|id| status.id == *id)
     };
     let is_ready = status.state == ServerState::Ready && status.error.is_none();
     published.problems.iter().filter(|_| is_ready).find(is_own).map(|active| &active.problem)
@@ -86,9 +86,10 @@ pub(crate) fn problem_lines(published: &HostSnapshot, colour: Colour) -> String 
         }
         let server = active.problem.server.as_ref();
         active.problem.kind == ProblemKind::ServerError
-            && published.servers.iter().any(|status| {
-                status.error.is_some() && server.is_some_and(|server| server.as_str() == status.id)
-            })
+            && published
+                .servers
+                .iter()
+                .any(|status| status.error.is_some() && server.is_some_and(|server| status.id == *server))
     };
     let mut remaining: Vec<&ActiveProblem> =
         published.problems.iter().filter(|active| !is_in_server_line(active)).collect();

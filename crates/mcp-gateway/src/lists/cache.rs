@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use lru::LruCache;
-use mcp_host_model::{ServerId, Sharing};
+use mcp_host_model::Sharing;
 use mcp_host_registry::CatalogHash;
 use mcp_host_runtime::HostSnapshot;
 use parking_lot::Mutex;
@@ -92,7 +92,7 @@ impl ListingCache {
                 Arc::new(Definitions::of(catalog, scope.names, gateway_resources, before.as_deref()))
             });
             let leased = snapshot.servers.iter().filter(|status| status.sharing == Some(Sharing::PerOwner));
-            let leased = leased.filter_map(|status| ServerId::parse(&status.id).ok()).collect();
+            let leased = leased.filter_map(|status| status.id.id().cloned()).collect();
             Arc::new(Listing::build(Arc::clone(definitions), filter, leased))
         });
         Arc::clone(listing)

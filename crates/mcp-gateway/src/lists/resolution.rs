@@ -56,6 +56,6 @@ impl Resolution {
 
     /// The era of the shared connection to a server; `None` without one.
     pub(crate) fn era(&self, server: &ServerId) -> Option<Era> {
-        self.snapshot.servers.iter().find(|status| status.id == server.as_str())?.era
+        self.snapshot.server(server)?.era
     }
 }

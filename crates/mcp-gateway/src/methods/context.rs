@@ -197,8 +197,7 @@ impl RequestContext<'_> {
             self.gateway.state_sealer.open(&self.state_binding(server, name), sealed).map(str::to_owned)
         };
         let snapshot = &self.resolution().snapshot;
-        let mut servers = snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
-        server.map_or_else(|| servers.find_map(|server| open(&server)), open)
+        server.map_or_else(|| snapshot.server_ids().find_map(open), open)
     }
 
     /// How a server's input request is handled. A modern client receives it as the result of its call.

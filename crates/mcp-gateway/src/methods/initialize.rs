@@ -183,8 +183,8 @@ fn instructions(gateway: &GatewayInner, scope: &Arc<Scope>) -> Option<String> {
     }
     let snapshot = gateway.snapshot();
     let mut combined = String::new();
-    for server in snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok()) {
-        let text = instructions_of(&server).unwrap_or_default();
+    for server in snapshot.server_ids() {
+        let text = instructions_of(server).unwrap_or_default();
         let section = format!("# {server}\n\n{}\n\n", text.trim());
         if !text.trim().is_empty() && combined.len() + section.len() <= MAX_INSTRUCTION_BYTES {
             combined.push_str(&section);

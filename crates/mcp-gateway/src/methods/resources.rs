@@ -92,22 +92,23 @@ impl RequestContext<'_> {
             self.shows_all_resources(server) || listing.matching_template(uri, Some(server)).is_some()
         };
         let snapshot = &self.resolution().snapshot;
-        let is_known = |server: &ServerId| snapshot.servers.iter().any(|status| status.id == server.as_str());
         let known = [
             listing.uri_owners().get(uri).cloned(),
             self.gateway.resource_origins.get(&OriginKey::of(self.client), uri),
             self.skill_origin(uri),
         ];
         let mut known = known.into_iter().flatten();
-        if let Some(server) = known.find(|server| is_known(server) && is_readable(server, uri)) {
+        if let Some(server) =
+            known.find(|server| snapshot.server(server).is_some() && is_readable(server, uri))
+        {
             return Ok(ResourceTarget::at(server, uri));
         }
-        let servers = || snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
         if let Some((own, encoded)) = exposed_uri::split_server(uri)
-            && let Some(server) = servers().find(|server| exposed_uri::encode_server(server) == encoded)
-            && is_readable(&server, &own)
+            && let Some(server) =
+                snapshot.server_ids().find(|server| exposed_uri::encode_server(server) == encoded)
+            && is_readable(server, &own)
         {
-            return Ok(ResourceTarget::at(server, &own));
+            return Ok(ResourceTarget::at(server.clone(), &own));
         }
         if let Some(server) =
             self.client.scope.server.as_ref().filter(|server| self.shows_all_resources(server))
@@ -125,7 +126,8 @@ impl RequestContext<'_> {
             // The host knows all servers and has the most precise error message.
             return Ok(ResourceTarget { server: None, servers: None, uri: uri.to_owned() });
         }
-        let searched: Arc<[ServerId]> = servers().filter(|server| self.shows_all_resources(server)).collect();
+        let searched = snapshot.server_ids().filter(|server| self.shows_all_resources(server));
+        let searched: Arc<[ServerId]> = searched.cloned().collect();
         match listing.matching_template(uri, None) {
             Some(CatalogTarget { server, .. }) if searched.is_empty() => {
                 Ok(ResourceTarget::at(server.clone(), uri))

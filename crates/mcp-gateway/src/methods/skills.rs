@@ -109,8 +109,8 @@ impl RequestContext<'_> {
             info.is_some_and(|info| info.capabilities.skills)
         };
         let snapshot = &self.resolution().snapshot;
-        let servers = snapshot.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
-        servers.filter(|server| self.shows_all_resources(server) && has_skills(server)).collect()
+        let servers = snapshot.server_ids().filter(|id| self.shows_all_resources(id) && has_skills(id));
+        servers.cloned().collect()
     }
 
     /// Replaces the URIs of a skill by exposed ones. `None` if another server has its URI, and the URI cannot name the

@@ -131,7 +131,7 @@ impl ChangeWatcher {
     fn is_restarting(&self, snapshot: &HostSnapshot) -> bool {
         snapshot.servers.iter().any(|status| {
             status.state == ServerState::Restarting
-                && ServerId::parse(&status.id).is_ok_and(|id| self.scope.may_show(&id, |_| true))
+                && status.id.id().is_some_and(|id| self.scope.may_show(id, |_| true))
         })
     }
 

@@ -255,7 +255,7 @@ pub(super) fn missing_error(
     }
     let label = item.label();
     if let Some(server) = server {
-        if let Some(unavailable) = routing_table.unavailable.iter().find(|it| it.name == server.as_str()) {
+        if let Some(unavailable) = routing_table.unavailable.iter().find(|it| it.name == *server) {
             return unavailable_error(unavailable, &label);
         }
         if !routing_table.routes.contains_key(server) {
@@ -300,9 +300,10 @@ pub(crate) fn unavailable_item_error<I>(
     item: LookupItem<'_>,
     may_own: impl Fn(&ServerId) -> bool,
 ) -> Option<HostError> {
-    let owner = routing_table.unavailable.iter().find(|unavailable| {
-        ServerId::parse(&unavailable.name).is_ok_and(|id| may_own(&id)) && had_item(unavailable, item)
-    })?;
+    let owner = routing_table
+        .unavailable
+        .iter()
+        .find(|unavailable| unavailable.name.id().is_some_and(&may_own) && had_item(unavailable, item))?;
     Some(unavailable_error(owner, &item.label()))
 }
 

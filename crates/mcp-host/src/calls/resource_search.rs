@@ -93,15 +93,14 @@ fn find_candidates(
     let mut matching: Vec<_> = matching.collect();
     matching.sort_by_key(|(literal, _)| Reverse(*literal));
     let matching: Vec<&ServerId> = matching.into_iter().map(|(_, it)| &it.server).collect();
-    let configured = routing_table.snapshot.servers.iter().filter_map(|it| ServerId::parse(&it.id).ok());
-    let configured = configured.filter(|id| {
+    let configured = routing_table.snapshot.server_ids().filter(|id| {
         routing_table
             .routes
-            .get(id)
+            .get(*id)
             .is_some_and(|route| is_searched(supervisor, route, options.dialog.as_ref()))
     });
     let mut candidates: Vec<Candidate> = Vec::new();
-    for server in matching.iter().copied().cloned().chain(configured) {
+    for server in matching.iter().copied().chain(configured).cloned() {
         if candidates.len() == MAX_SERVERS {
             break;
         }

@@ -42,9 +42,7 @@ impl SupervisorHandle {
 
     /// Fails if the server is not configured.
     pub(crate) fn require_server(&self, server: &ServerId) -> Result<(), HostError> {
-        let routing_table = self.latest_routing_table();
-        let servers = &routing_table.snapshot.servers;
-        let is_known = servers.iter().any(|it| it.id == server.as_str());
+        let is_known = self.latest_routing_table().snapshot.server(server).is_some();
         if is_known { Ok(()) } else { Err(not_loaded_error(server.as_str())) }
     }
 
@@ -53,8 +51,7 @@ impl SupervisorHandle {
         self.require_server(server)?;
         SupervisorCommand::send_event(&self.commands, MachineEvent::Restart(server.clone())).await;
         let mut routing_tables = self.routing_table.clone();
-        let status =
-            |it: &RoutingTable<_>| it.snapshot.servers.iter().find(|it| it.id == server.as_str()).cloned();
+        let status = |it: &RoutingTable<_>| it.snapshot.server(server).cloned();
         let final_status = routing_tables
             .wait_for(|it| status(it).is_none_or(|it| it.state != ServerState::Starting))
             .await

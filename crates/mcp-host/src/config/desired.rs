@@ -1,6 +1,7 @@
 //! The desired servers of a host.
 
 use mcp_host_config::ResolvedServer;
+use mcp_host_model::ServerName;
 use mcp_host_registry::{
     CompiledRules, DesiredServer, ExposureSettings, Problem, ReloadPlan, RuntimeSettings,
 };
@@ -61,8 +62,8 @@ impl DesiredServers {
     reason = "mcp-cli takes it apart whole, so that no part of a failure is lost"
 )]
 pub struct FailedServer {
-    /// Its name as written, which may be no [`ServerId`](mcp_host_model::ServerId).
-    pub id: String,
+    /// Its name as written.
+    pub id: ServerName,
     /// The reason why it is invalid.
     pub error: HostError,
 }

@@ -237,8 +237,7 @@ impl Host {
     /// `servers`, without those that are not configured. Cancel-safe.
     pub async fn wait_for_servers(&self, servers: &[ServerId]) -> Vec<ServerStatus> {
         let of = |it: &Arc<HostSnapshot>| -> Vec<ServerStatus> {
-            let status = |id: &ServerId| it.servers.iter().find(|it| it.id == id.as_str()).cloned();
-            servers.iter().filter_map(status).collect()
+            servers.iter().filter_map(|id| it.server(id).cloned()).collect()
         };
         let mut published = self.subscribe();
         let settled = |it: &Arc<HostSnapshot>| of(it).iter().all(|it| it.state != ServerState::Starting);

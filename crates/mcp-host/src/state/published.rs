@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use mcp_host_model::{Era, Sharing};
+use mcp_host_model::{Era, ServerId, ServerName, Sharing};
 use mcp_host_registry::{ActiveProblem, Catalog, Projection, Provider, project};
 use serde::{Serialize, Serializer};
 use strum::IntoStaticStr;
@@ -32,6 +32,16 @@ impl HostSnapshot {
     pub fn tools_for(&self, provider: Provider) -> Projection {
         project(self.catalog.tools(), provider)
     }
+
+    /// Returns the status of a server, if it is configured.
+    pub fn server(&self, id: &ServerId) -> Option<&ServerStatus> {
+        self.servers.iter().find(|status| status.id == *id)
+    }
+
+    /// Returns the ids of the servers in order, without invalid names.
+    pub fn server_ids(&self) -> impl Iterator<Item = &ServerId> {
+        self.servers.iter().filter_map(|status| status.id.id())
+    }
 }
 
 /// The status of one server.
@@ -40,7 +50,7 @@ impl HostSnapshot {
 pub struct ServerStatus {
     /// Its name as written in the configuration.
     #[serde(rename = "name")]
-    pub id: String,
+    pub id: ServerName,
     /// Its state.
     pub state: ServerState,
     /// The era of its connection, if it has one.
@@ -58,7 +68,7 @@ pub struct ServerStatus {
 
 impl ServerStatus {
     /// Creates the status of a server without a connection and without an error.
-    pub fn new(id: impl Into<String>, state: ServerState) -> ServerStatus {
+    pub fn new(id: impl Into<ServerName>, state: ServerState) -> ServerStatus {
         ServerStatus { id: id.into(), state, era: None, sharing: None, error: None, launcher: None }
     }
 }
@@ -99,7 +109,7 @@ fn serialize_tools<S: Serializer>(catalog: &Catalog, serializer: S) -> Result<S:
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
-    use mcp_host_model::{ErrorKind, ServerId, Severity};
+    use mcp_host_model::{ErrorKind, Severity};
     use mcp_host_registry::Problem;
 
     use super::*;

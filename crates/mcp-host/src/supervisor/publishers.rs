@@ -91,7 +91,8 @@ impl Senders {
 /// Returns these servers with the error of a failed host.
 fn failed_servers(desired: &DesiredServers) -> Vec<FailedServer> {
     let servers = desired.servers.iter();
-    let servers = servers.map(|it| FailedServer { id: it.spec.id.to_string(), error: host_failed_error() });
+    let servers =
+        servers.map(|it| FailedServer { id: it.spec.id.clone().into(), error: host_failed_error() });
     servers.chain(desired.failed.iter().cloned()).collect()
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod endpoint;
 pub(crate) mod exposure;
 pub(crate) mod id;
 pub(crate) mod limits;
+pub(crate) mod name;
 pub(crate) mod origin;
 pub(crate) mod secret;
 pub(crate) mod sharing;

@@ -35,14 +35,14 @@ async fn list_skills(context: &Context, host: &Host) -> Report {
     let mut skills: Vec<(ServerId, Skill)> = Vec::new();
     let mut errors: Vec<(String, String)> = Vec::new();
     for status in &host.snapshot().servers {
-        let Ok(server) = ServerId::parse(&status.id) else { continue };
+        let Some(server) = status.id.id().cloned() else { continue };
         let info = host.server_info(&server);
         match (&status.error, info) {
-            (Some(error), _) => errors.push((status.id.clone(), error.to_string())),
+            (Some(error), _) => errors.push((status.id.to_string(), error.to_string())),
             (None, Some(info)) if info.capabilities.skills => {
                 match host.list_skills(&server, RequestOptions::default()).await {
                     Ok(found) => skills.extend(found.into_iter().map(|skill| (server.clone(), skill))),
-                    Err(error) => errors.push((status.id.clone(), error.to_string())),
+                    Err(error) => errors.push((status.id.to_string(), error.to_string())),
                 }
             }
             (None, _) => {}

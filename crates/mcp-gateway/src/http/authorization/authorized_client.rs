@@ -265,7 +265,7 @@ fn restrict_to_server(app: &AppState, scope: &Scope, name: &str) -> Option<Arc<S
     let id = ServerId::parse(name).ok()?;
     let is_allowed = scope.server.as_ref().is_none_or(|only| *only == id);
     let snapshot = app.gateway.snapshot();
-    let status = snapshot.servers.iter().find(|server| server.id == id.as_str())?;
+    let status = snapshot.server(&id)?;
     if !is_allowed {
         return None;
     }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use http::StatusCode;
 use http::request::Parts;
-use mcp_host_model::ServerId;
 use mcp_host_registry::{HintSelection, Selection, ViewFilter};
 use mcp_host_runtime::{ServerState, ServerStatus};
 use serde::Serialize;
@@ -66,8 +65,7 @@ pub(crate) fn get_server_readiness(app: &AppState, head: &Parts) -> Response {
         Err(error) => return bad_request(&error),
     };
     let snapshot = app.gateway.snapshot();
-    let is_shown =
-        |server: &&ServerStatus| ServerId::parse(&server.id).is_ok_and(|id| scope.may_show(&id, |_| true));
+    let is_shown = |server: &&ServerStatus| server.id.id().is_some_and(|id| scope.may_show(id, |_| true));
     let shown: Vec<&ServerStatus> = snapshot.servers.iter().filter(is_shown).collect();
     let mut servers = BTreeMap::new();
     let mut is_ready = true;

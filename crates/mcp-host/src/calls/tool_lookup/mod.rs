@@ -156,7 +156,7 @@ pub(crate) fn unavailable_tool_error<I>(
     may_own: impl Fn(&ServerId) -> bool,
 ) -> Option<HostError> {
     find_unavailable_owner(routing_table, name, |unavailable| {
-        ServerId::parse(&unavailable.name).is_ok_and(|id| may_own(&id)) && can_have_tool(unavailable, name)
+        unavailable.name.id().is_some_and(&may_own) && can_have_tool(unavailable, name)
     })
 }
 

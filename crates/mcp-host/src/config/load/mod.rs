@@ -274,13 +274,15 @@ fn resolve_servers(reading: &Reading, context: &ResolveContext<'_>) -> (DesiredS
         match resolve(spec, context) {
             Ok(server) => desired.servers.push(server),
             Err(errors) => {
-                let id = spec.id.to_string();
                 let all = errors.iter().map(|error| EntryError {
                     kind: error.kind,
                     message: &error.message,
                     help: error.help.as_deref(),
                 });
-                desired.failed.push(FailedServer { error: summarize_errors(&id, all), id });
+                desired.failed.push(FailedServer {
+                    id: spec.id.clone().into(),
+                    error: summarize_errors(spec.id.as_str(), all),
+                });
                 unresolved.extend(errors);
             }
         }
@@ -289,7 +291,7 @@ fn resolve_servers(reading: &Reading, context: &ResolveContext<'_>) -> (DesiredS
         if entry.extension.is_some() {
             let detail = "its transport is an extension that this host does not support";
             let error = HostError::of_server(ErrorKind::McpConfig, &entry.name, detail);
-            desired.failed.push(FailedServer { id: entry.name.clone(), error });
+            desired.failed.push(FailedServer { id: entry.name.as_str().into(), error });
             continue;
         }
         let is_error_of_entry = |it: &&Diagnostic| {
@@ -301,9 +303,8 @@ fn resolve_servers(reading: &Reading, context: &ResolveContext<'_>) -> (DesiredS
             message: &diagnostic.message,
             help: diagnostic.help.as_deref(),
         });
-        desired
-            .failed
-            .push(FailedServer { id: entry.name.clone(), error: summarize_errors(&entry.name, all) });
+        let error = summarize_errors(&entry.name, all);
+        desired.failed.push(FailedServer { id: entry.name.as_str().into(), error });
     }
     (desired, unresolved)
 }

@@ -60,7 +60,7 @@ mod tests {
                 res.names.push(id.to_owned());
                 if word.ends_with('!') {
                     let failure = HostError::new(ErrorKind::Config, "bad entry");
-                    res.desired.failed.push(FailedServer { id: id.to_owned(), error: failure });
+                    res.desired.failed.push(FailedServer { id: id.into(), error: failure });
                 } else if !word.ends_with('-') {
                     res.desired.servers.push(server(&format!("{id}=1.1")));
                 }

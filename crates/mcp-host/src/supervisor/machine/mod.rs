@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use mcp_host_model::{ErrorKind, ServerId};
+use mcp_host_model::{ErrorKind, ServerId, ServerName};
 use mcp_host_registry::{Catalog, DesiredServer, NamedView, Problem, ReloadPlan};
 use tokio::time::Instant;
 
@@ -138,15 +138,15 @@ impl<I: Clone> Machine<I> {
         let mut failed = desired.failed;
         // A running server whose entry became invalid remains (DM-105).
         let (invalid, removed): (Vec<_>, Vec<_>) = plan.removed.into_iter().partition(|id| {
-            let is_running = |it: &ServerSlot<I>| it.name == id.as_str() && it.running.is_some();
-            failed.iter().any(|it| it.id == id.as_str()) && self.slots.iter().any(is_running)
+            let is_running = |it: &ServerSlot<I>| it.name == *id && it.running.is_some();
+            failed.iter().any(|it| it.id == *id) && self.slots.iter().any(is_running)
         });
         plan.removed = removed;
-        let order: Vec<String> =
-            new.iter().map(|it| it.id.to_string()).chain(failed.iter().map(|it| it.id.clone())).collect();
+        let order = new.iter().map(|it| it.id.clone().into());
+        let order: Vec<ServerName> = order.chain(failed.iter().map(|it| it.id.clone())).collect();
         for id in &invalid {
-            let entry = failed.iter().position(|it| it.id == id.as_str()).expect("it is a failed entry");
-            let slot = self.slots.iter_mut().find(|it| it.name == id.as_str()).expect("it has a slot");
+            let entry = failed.iter().position(|it| it.id == *id).expect("it is a failed entry");
+            let slot = self.slots.iter_mut().find(|it| it.name == *id).expect("it has a slot");
             self.actions.extend(slot.abort_start());
             slot.set_invalid(failed.remove(entry).error);
         }
@@ -154,16 +154,16 @@ impl<I: Clone> Machine<I> {
             self.remove_server(id);
         }
         for (at, (server, desired)) in desired.servers.into_iter().zip(new).enumerate() {
-            if order[..at].iter().any(|it| it == desired.id.as_str()) {
+            if order[..at].iter().any(|it| *it == desired.id) {
                 let message = format!("another server is named '{}'", desired.id);
                 let failure = HostError::new(ErrorKind::McpConfig, message);
-                failed.push(FailedServer { id: desired.id.to_string(), error: failure });
+                failed.push(FailedServer { id: desired.id.into(), error: failure });
                 continue;
             }
             if plan.added.contains(&desired.id) {
-                self.slots.push(ServerSlot::new(desired.id.as_str()));
+                self.slots.push(ServerSlot::new(desired.id.clone().into()));
             }
-            let slot = self.slots.iter_mut().find(|it| it.name == desired.id.as_str());
+            let slot = self.slots.iter_mut().find(|it| it.name == desired.id);
             let slot = slot.expect("a server of the plan has a slot");
             let actions = slot.configure(Arc::new(server), desired, &mut self.last_ticket);
             if actions.iter().any(|it| matches!(it, MachineAction::Start(..))) {
@@ -172,7 +172,7 @@ impl<I: Clone> Machine<I> {
             self.actions.extend(actions);
         }
         for FailedServer { id, error: failure } in failed {
-            self.slots.push(ServerSlot::invalid(&id, failure));
+            self.slots.push(ServerSlot::invalid(id, failure));
         }
         self.apply_limits_to_leases();
         // The sort is stable: of two entries with one name, the running one comes first.
@@ -184,7 +184,7 @@ impl<I: Clone> Machine<I> {
 
     /// Removes a server that is not configured any more.
     fn remove_server(&mut self, id: &ServerId) {
-        let at = self.slots.iter().position(|it| it.name == id.as_str());
+        let at = self.slots.iter().position(|it| it.name == *id);
         let mut slot = self.slots.remove(at.expect("the plan removes only servers with a slot"));
         self.actions.extend(slot.abort_start());
         if let Some(instance) = slot.running.and_then(|it| it.instance) {
@@ -274,7 +274,7 @@ impl<I: Clone> Machine<I> {
         problem: (String, ToolProblem),
         reason: Option<String>,
     ) {
-        let slot = self.slots.iter_mut().find(|it| it.name == server.as_str() && it.running.is_some());
+        let slot = self.slots.iter_mut().find(|it| it.name == *server && it.running.is_some());
         let Some(running) = slot.and_then(|it| it.running.as_mut()) else { return };
         let Some(reason) = reason else {
             self.is_changed |= running.tool_problems.remove(&problem).is_some();
@@ -323,7 +323,7 @@ impl<I: Clone> Machine<I> {
 
     /// Restarts a server, also if it is disabled.
     fn restart_server(&mut self, server: &ServerId) {
-        let Some(slot) = self.slots.iter_mut().find(|it| it.name == server.as_str()) else { return };
+        let Some(slot) = self.slots.iter_mut().find(|it| it.name == *server) else { return };
         let actions = slot.restart(&mut self.last_ticket);
         if !actions.is_empty() {
             self.events.push(&slot.name, HostEventKind::Starting { failures: 0 });
@@ -334,7 +334,7 @@ impl<I: Clone> Machine<I> {
 
     /// Disables a server until it is restarted or its entry changes.
     fn disable_server(&mut self, server: &ServerId) {
-        let Some(slot) = self.slots.iter_mut().find(|it| it.name == server.as_str()) else { return };
+        let Some(slot) = self.slots.iter_mut().find(|it| it.name == *server) else { return };
         self.actions.extend(slot.disable());
         self.events.push(&slot.name, HostEventKind::Disabled);
         self.mark_catalog_stale();

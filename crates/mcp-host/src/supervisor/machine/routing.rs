@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{ServerId, Severity, Sharing};
+use mcp_host_model::{ServerId, ServerName, Severity, Sharing};
 use mcp_host_registry::{
     Catalog, CatalogServer, ListKind, Problem, ProblemKind, ServerIdentity, ServerLists,
 };
@@ -73,7 +73,7 @@ pub(crate) enum RouteTarget<I> {
 #[derive(Debug, Clone)]
 pub(crate) struct UnavailableServer {
     /// Its name as written in the configuration.
-    pub(crate) name: String,
+    pub(crate) name: ServerName,
     /// Its last running configuration, else the configured one, if known.
     pub(crate) server: Option<Arc<ResolvedServer>>,
     /// The lists of its last run.
@@ -266,8 +266,8 @@ impl<I: Clone> ServerSlot<I> {
         }
         let severity = if self.running.is_some() { Severity::Warning } else { Severity::Error };
         let message = messages.join("; ");
-        if let Ok(id) = ServerId::parse(&self.name) {
-            let mut problem = Problem::server_error(&id, severity, message);
+        if let Some(id) = self.name.id() {
+            let mut problem = Problem::server_error(id, severity, message);
             if let (Some(failure), None, [_]) = (self.failure(), &self.running, messages.as_slice()) {
                 problem.detail = Some(failure.detail().to_owned());
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{Era, Method, Sharing};
+use mcp_host_model::{Era, Method, ServerName, Sharing};
 use mcp_host_registry::{DesiredServer, ServerLists};
 use tokio::time::Instant;
 
@@ -18,7 +18,7 @@ use crate::supervisor::tool_problem::ToolProblem;
 /// The state of one server.
 pub(super) struct ServerSlot<I> {
     /// Its name as written in the configuration.
-    pub(super) name: String,
+    pub(super) name: ServerName,
     /// The configured server.
     pub(super) config: SlotConfig,
     /// The current start.
@@ -92,9 +92,9 @@ pub(super) struct RunningServer<I> {
 
 impl<I: Clone> ServerSlot<I> {
     /// Creates a slot without a configuration.
-    pub(super) fn new(name: &str) -> ServerSlot<I> {
+    pub(super) fn new(name: ServerName) -> ServerSlot<I> {
         ServerSlot {
-            name: name.to_owned(),
+            name,
             config: SlotConfig::Missing,
             start: StartState::Done,
             mode: SlotMode::Enabled,
@@ -107,7 +107,7 @@ impl<I: Clone> ServerSlot<I> {
     }
 
     /// Creates the slot of an invalid entry.
-    pub(super) fn invalid(name: &str, failure: HostError) -> ServerSlot<I> {
+    pub(super) fn invalid(name: ServerName, failure: HostError) -> ServerSlot<I> {
         ServerSlot { config: SlotConfig::Invalid(failure), ..ServerSlot::new(name) }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host_config::Colour;
-use mcp_host_model::{CallFailure, CallMetadata, CallResult, ErrorKind, Limits, Severity};
+use mcp_host_model::{CallFailure, CallMetadata, CallResult, ErrorKind, Limits, ServerName, Severity};
 use mcp_host_registry::ToolLookup;
 use mcp_host_runtime::{
     Approval, DesiredServers, Host, HostSnapshot, ServerState, SpillLifetime, SpillPolicy, Supervision,
@@ -48,7 +48,7 @@ struct PreparedCall {
 pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signals) -> Result<Exit, Failure> {
     let PreparedCall { arguments, path, desired, approval } =
         run_until_signal(signals, prepare(context, args)).await??;
-    let invalid_entries: Vec<String> = desired.failed.iter().map(|entry| entry.id.clone()).collect();
+    let invalid_entries: Vec<ServerName> = desired.failed.iter().map(|entry| entry.id.clone()).collect();
     let stdio_servers = detach::stdio_servers(&desired);
     let ToolOwners { first, others } = ToolOwners::find(desired, &args.tool);
     let mut options = host::options(Supervision::Off);
@@ -181,7 +181,7 @@ enum ToolPresence {
 }
 
 /// Looks up the tool of a call. An invalid entry does not count as an unreachable server: it is a mistake in the file.
-fn tool_presence(published: &HostSnapshot, invalid_entries: &[String], tool: &str) -> ToolPresence {
+fn tool_presence(published: &HostSnapshot, invalid_entries: &[ServerName], tool: &str) -> ToolPresence {
     let any_unreachable = published
         .servers
         .iter()
@@ -296,7 +296,7 @@ mod tests {
         want: Exit,
     ) {
         let published = published(servers);
-        let invalid_entries: Vec<String> = invalid_entries.iter().map(|id| (*id).to_owned()).collect();
+        let invalid_entries: Vec<ServerName> = invalid_entries.iter().map(|id| (*id).into()).collect();
         let metadata = CallMetadata::new("t");
         let result = match error {
             Some(kind) => CallResult::failure(CallFailure::new(kind, ""), metadata),

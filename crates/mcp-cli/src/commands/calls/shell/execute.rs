@@ -147,7 +147,7 @@ async fn get_prompt(
 fn find_server(published: &HostSnapshot, server: &str) -> Result<ServerId, Failure> {
     let exists = published.servers.iter().any(|status| status.id == server);
     ServerId::parse(server).ok().filter(|_| exists).ok_or_else(|| {
-        let names: Vec<String> = published.servers.iter().map(|status| status.id.clone()).collect();
+        let names: Vec<String> = published.servers.iter().map(|status| status.id.to_string()).collect();
         Failure::new(unknown_server(server, &names))
     })
 }

@@ -69,6 +69,6 @@ fn refused_servers(file: &ConfigFile) -> DesiredServers {
     let mut error = HostError::new(ErrorKind::Config, message.to_owned());
     error.help = Some("correct what `mcp-host check` reports, then run `doctor` again".to_owned());
     let entries = file.loaded.reading.entries.iter();
-    let failed = entries.map(|entry| FailedServer { id: entry.name.clone(), error: error.clone() });
+    let failed = entries.map(|entry| FailedServer { id: entry.name.as_str().into(), error: error.clone() });
     DesiredServers::default().with_failed(failed)
 }

@@ -210,7 +210,7 @@ impl ServerTest {
     /// The finished test of an invalid entry, which cannot be started.
     fn from_invalid_entry(failed: FailedServer) -> ServerTest {
         let FailedServer { id, error } = failed;
-        let test = ServerTest::new(id);
+        let test = ServerTest::new(id.to_string());
         let result = StepResult {
             outcome: StepOutcome::Failed(FailureCause::Configuration),
             message: error.to_string(),

@@ -84,17 +84,17 @@ impl<'a> ToolStream<'a> {
 
     /// The tools of the servers that `is_due` accepts and that were not printed yet.
     fn take_tools(&mut self, published: &HostSnapshot, is_due: impl Fn(&ServerStatus) -> bool) -> String {
-        let due = published.servers.iter().filter(|it| is_due(it) && !self.printed.contains(&it.id));
+        let due = published.servers.iter().filter(|it| is_due(it) && !self.printed.contains(&*it.id));
         let due: Vec<&ServerStatus> = due.collect();
         let text = if self.is_tree {
             due.iter().map(|status| server_tree(published, status, self.filter, self.style)).collect()
         } else {
-            let is_of = |tool: &&ExposedTool| due.iter().any(|status| status.id == tool.server.as_str());
+            let is_of = |tool: &&ExposedTool| due.iter().any(|status| status.id == tool.server);
             let tools = published.catalog.tools().iter().filter(is_of);
             let rows: Vec<_> = tools.filter(|tool| self.filter.accepts(tool)).map(tool_row).collect();
             self.writer.rows(&rows)
         };
-        self.printed.extend(due.iter().map(|status| status.id.clone()));
+        self.printed.extend(due.iter().map(|status| status.id.to_string()));
         text
     }
 
@@ -104,10 +104,10 @@ impl<'a> ToolStream<'a> {
         published: &HostSnapshot,
         is_due: impl Fn(&ServerStatus) -> bool,
     ) -> String {
-        let is_new = |status: &ServerStatus| is_due(status) && !self.reported.contains(&status.id);
+        let is_new = |status: &ServerStatus| is_due(status) && !self.reported.contains(&*status.id);
         let text = server_lines_where(published, is_new, self.style.colour);
         let due = published.servers.iter().filter(|status| is_due(status));
-        self.reported.extend(due.map(|status| status.id.clone()));
+        self.reported.extend(due.map(|status| status.id.to_string()));
         text
     }
 }

@@ -81,7 +81,7 @@ pub(super) fn server_tree(
     table_style: TableStyle,
 ) -> String {
     let mut text = server_line(server, server_warning(published, server), 0, table_style.colour);
-    let tools = published.catalog.tools().iter().filter(|tool| tool.server.as_str() == server.id);
+    let tools = published.catalog.tools().iter().filter(|tool| server.id == tool.server);
     let own: Vec<&ExposedTool> = tools.filter(|tool| filter.accepts(tool)).collect();
     let width = own.iter().map(|tool| tool.name.as_str().width()).max().unwrap_or_default();
     for (index, tool) in own.iter().enumerate() {

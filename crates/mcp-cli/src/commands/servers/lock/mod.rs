@@ -161,7 +161,7 @@ async fn compare_and_write(
 
 /// The offers of the reachable servers.
 fn collect_offers(host: &Host, published: &HostSnapshot) -> Vec<(ServerId, ServerDefinitions)> {
-    let ids = published.servers.iter().filter_map(|status| ServerId::parse(&status.id).ok());
+    let ids = published.server_ids().cloned();
     ids.filter_map(|id| host.server_definitions(&id).map(|offer| (id, offer))).collect()
 }
 
@@ -194,7 +194,7 @@ fn approve(
         LockAction::Show => {}
         LockAction::Create => offers.iter().for_each(|(id, offer)| approve_server(lock, id, offer)),
         LockAction::ApproveAll => {
-            lock.servers.retain(|name, _| published.servers.iter().any(|status| status.id == *name));
+            lock.servers.retain(|name, _| published.servers.iter().any(|status| status.id == **name));
             offers.iter().for_each(|(id, offer)| approve_server(lock, id, offer));
         }
         LockAction::Approve(names) => {

@@ -105,11 +105,11 @@ impl View {
         let tools = published.catalog.tools();
         self.tools = tools.len();
         let server = |status: &ServerStatus| {
-            let counts = self.counts.get(&status.id).copied().unwrap_or_default();
-            let own = tools.iter().filter(|tool| tool.server.as_str() == status.id);
-            let leased = leases.iter().filter(|lease| lease.server.as_str() == status.id);
+            let counts = self.counts.get(&*status.id).copied().unwrap_or_default();
+            let own = tools.iter().filter(|tool| status.id == tool.server);
+            let leased = leases.iter().filter(|lease| status.id == lease.server);
             ServerRow {
-                id: status.id.clone(),
+                id: status.id.to_string(),
                 name: sanitize_bounded(&status.id),
                 state: status.state,
                 era: status.era.map_or("-", |it| it.as_str()),

@@ -131,7 +131,7 @@ fn change_log_lines(before: &HostSnapshot, after: &HostSnapshot) -> Vec<LogLine>
 
 /// Whether the status of a server has an error. True for a server without a status.
 fn has_error(snapshot: &HostSnapshot, server: Option<&ServerId>) -> bool {
-    let status = snapshot.servers.iter().find(|status| server.is_some_and(|id| id.as_str() == status.id));
+    let status = server.and_then(|id| snapshot.server(id));
     status.is_none_or(|status| status.error.is_some())
 }
 

@@ -209,7 +209,7 @@ async fn serve(
     let PreparedServe { mut options, endpoint } = prepared;
     if let Some(server) = &options.scope.server {
         let published = host.snapshot();
-        let names: Vec<String> = published.servers.iter().map(|status| status.id.clone()).collect();
+        let names: Vec<String> = published.servers.iter().map(|status| status.id.to_string()).collect();
         if !names.iter().any(|name| name == server.as_str()) {
             return Err(Failure::new(host::unknown_server(server.as_str(), &names)));
         }

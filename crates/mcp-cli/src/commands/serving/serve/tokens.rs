@@ -131,8 +131,9 @@ pub(super) struct ViewLimits {
 pub(super) async fn publish_views(host: &Host, tokens: &Tokens, limits: &ViewLimits) {
     host.set_views(named_views(tokens, limits)).await;
     let published = host.snapshot();
-    let is_missing =
-        |name: &&String| !name.contains('*') && !published.servers.iter().any(|server| server.id == **name);
+    let is_missing = |name: &&String| {
+        !name.contains('*') && !published.servers.iter().any(|server| server.id == name.as_str())
+    };
     for (token, view) in tokens.views().filter_map(|(token, view)| Some((token, view?))) {
         let Selection::Patterns(servers) = &view.toolsets else { continue };
         for server in servers.iter().filter(is_missing) {

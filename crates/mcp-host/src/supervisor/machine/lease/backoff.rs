@@ -92,8 +92,8 @@ impl<I: Clone> Machine<I> {
     /// Records a crash of the instance of `dialog`, or without a dialog a failed start.
     fn record_lease_failure(&mut self, failure: LeaseFailure<'_>, dialog: Option<&DialogId>, now: Instant) {
         let Supervision::Restart(policy) = &self.settings.supervision else { return };
-        let server = failure.ticket.server.as_str();
-        let Some(slot) = self.slots.iter_mut().find(|it| it.name == server) else { return };
+        let server = &failure.ticket.server;
+        let Some(slot) = self.slots.iter_mut().find(|it| it.name == *server) else { return };
         let history = match dialog {
             Some(dialog) => slot.lease_history.crashes_mut(dialog),
             None => &mut slot.lease_history.starts,
@@ -111,7 +111,7 @@ impl<I: Clone> Machine<I> {
 
     /// Returns the failure history of a server.
     fn lease_history(&mut self, server: &ServerId) -> Option<&mut LeaseHistory> {
-        let slot = self.slots.iter_mut().find(|it| it.name == server.as_str())?;
+        let slot = self.slots.iter_mut().find(|it| it.name == *server)?;
         Some(&mut slot.lease_history)
     }
 }

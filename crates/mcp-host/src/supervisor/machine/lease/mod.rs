@@ -84,7 +84,7 @@ impl<I: Clone> Machine<I> {
         if self.phase == Phase::Closed {
             return self.reply(waiter, LeaseReply::Refused(HostError::shut_down()));
         }
-        let slot = self.slots.iter().find(|it| it.name == server.as_str());
+        let slot = self.slots.iter().find(|it| it.name == server);
         let running = slot.and_then(|it| it.running.as_ref());
         let running = running.filter(|it| it.ticket.number == base && it.instance.is_none());
         let Some((base_ticket, entry, lists)) =
