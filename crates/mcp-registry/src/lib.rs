@@ -66,9 +66,9 @@ pub mod internal {
     pub use crate::name::exposed_name::{is_valid, shorten};
 }
 
+pub use catalog::active_problem::ActiveProblem;
 pub use catalog::diff::{CatalogDiff, CatalogStep, ListDiff, ResourceKey};
 pub use catalog::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
-pub use catalog::generation::{ActiveProblem, Generation};
 pub use catalog::item_list::{ItemIter, ItemList};
 pub use catalog::lookup::ToolLookup;
 pub use catalog::name_owner::NameOwner;

@@ -1,7 +1,7 @@
 //! Problems: conditions that a running host publishes, such as a hidden tool or a missing server.
 //!
 //! Problems are derived from the state at each change and never stored, so a problem ends with its cause (DM-124). An
-//! id names the cause, so two states can be compared. [`ActiveProblem`](crate::catalog::generation::ActiveProblem)
+//! id names the cause, so two states can be compared. [`ActiveProblem`](crate::catalog::active_problem::ActiveProblem)
 //! adds the start time.
 
 use std::fmt;

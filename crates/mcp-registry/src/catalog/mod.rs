@@ -1,9 +1,9 @@
 //! The catalog: every server's tools, prompts, resources and templates under unique names.
 
+pub(crate) mod active_problem;
 pub(crate) mod build;
 pub(crate) mod diff;
 pub(crate) mod exposed_items;
-pub(crate) mod generation;
 pub(crate) mod item_list;
 pub(crate) mod lookup;
 pub(crate) mod name_index;
