@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcp_host_model::{Era, HeaderArgument, Method, ServerId};
 use mcp_host_runtime::{HostSnapshot, ToolRef};
 
-use crate::lists::definitions::{CatalogList, CatalogTarget};
+use crate::lists::definitions::{CatalogList, CatalogTarget, DefinitionRef};
 use crate::lists::listing::Listing;
 use crate::protocol::frame::ClientRequest;
 
@@ -14,9 +14,16 @@ use crate::protocol::frame::ClientRequest;
 pub(crate) struct Resolution {
     pub(crate) snapshot: Arc<HostSnapshot>,
     pub(crate) listing: Arc<Listing>,
-    /// The position of the called tool in the list and in the catalog. `None` for other methods, and for a tool that is
-    /// not listed.
-    tool: Option<usize>,
+    /// The called tool. `None` for other methods, and for a tool that is not listed.
+    pub(crate) tool: Option<ResolvedTool>,
+}
+
+/// The listed tool that a request calls.
+#[derive(Debug, Clone)]
+pub(crate) struct ResolvedTool {
+    /// The tool, for a call of the host.
+    pub(crate) tool: ToolRef,
+    definition: DefinitionRef,
 }
 
 impl Resolution {
@@ -26,30 +33,24 @@ impl Resolution {
         listing: Arc<Listing>,
         request: &ClientRequest,
     ) -> Resolution {
-        let name = request.params.text("name").filter(|_| request.method == Method::CallTool);
-        let tool = name.and_then(|name| listing.position(CatalogList::Tools, &name));
+        let name = request.params.name().filter(|_| request.method == Method::CallTool);
+        let tool = name.and_then(|name| {
+            let at = listing.position(CatalogList::Tools, name)?;
+            let definition = listing.tool_definition(at);
+            Some(ResolvedTool { tool: ToolRef::new(&snapshot, at)?, definition })
+        });
         Resolution { snapshot, listing, tool }
-    }
-
-    /// The server and the catalog name of the called tool.
-    pub(crate) fn tool_target(&self) -> Option<&CatalogTarget> {
-        self.listing.target(CatalogList::Tools, self.tool?)
-    }
-
-    /// The reference of the called tool, for a call of the host.
-    pub(crate) fn tool_ref(&self) -> Option<ToolRef> {
-        ToolRef::new(&self.snapshot, self.tool?)
     }
 
     /// The arguments of the call that headers repeat.
     pub(crate) fn header_arguments(&self) -> &[HeaderArgument] {
-        self.tool.map_or(&[], |at| self.listing.header_arguments(at))
+        self.tool.as_ref().map_or(&[], |tool| tool.definition.header_arguments())
     }
 
     /// Whether the request may use a leased server.
     pub(crate) fn may_use_lease(&self) -> bool {
-        match self.tool_target() {
-            Some(target) => self.listing.is_leased(&target.server),
+        match &self.tool {
+            Some(tool) => self.listing.is_leased(&tool.tool.tool().server),
             None => self.listing.has_leased(),
         }
     }
@@ -57,5 +58,12 @@ impl Resolution {
     /// The era of the shared connection to a server; `None` without one.
     pub(crate) fn era(&self, server: &ServerId) -> Option<Era> {
         self.snapshot.server(server)?.era
+    }
+}
+
+impl ResolvedTool {
+    /// The server and the catalog name of the tool.
+    pub(crate) fn target(&self) -> &CatalogTarget {
+        self.definition.target().expect("a tool is of a server")
     }
 }

@@ -19,21 +19,21 @@ impl RequestContext<'_> {
     pub(super) async fn call_tool(&self) -> Result<CheckedResult, RpcError> {
         let (requested_name, arguments) = self.name_and_arguments()?;
         let tool = self.find_tool(&requested_name)?;
-        let server = match &tool {
-            CalledTool::Found(tool) => Some(tool.tool().server.clone()),
+        let mut call = ToolCall::of(tool, arguments);
+        let server = match &call.tool {
+            CalledTool::Found(tool) => Some(&tool.tool().server),
             CalledTool::Named(_) => None,
         };
-        let tasks = self.task_handling(server.as_ref());
+        let tasks = self.task_handling(server);
         let handled: &[&str] = if tasks == TaskHandling::Follow {
             // The host requests the task in the form of the server's era.
             &["name", "arguments", "task"]
         } else {
             &["name", "arguments"]
         };
-        let mut call = ToolCall::of(tool, arguments);
-        call.tasks = tasks;
+        call.options.context = self.call_context(server, &requested_name, handled)?;
         call.options.dialog = self.client.dialog_id();
-        call.options.context = self.call_context(server.as_ref(), &requested_name, handled)?;
+        call.tasks = tasks;
         match self.gateway.host.call_raw(call).await {
             // A legacy result does not say that it is a task.
             Ok(result) if tasks == TaskHandling::Return && self.client.era() == Era::Legacy => {
@@ -50,9 +50,9 @@ impl RequestContext<'_> {
     /// the host's error message is the best one.
     fn find_tool(&self, name: &str) -> Result<CalledTool, RpcError> {
         let resolution = self.resolution();
-        if let (Some(target), Some(tool)) = (resolution.tool_target(), resolution.tool_ref()) {
-            self.admit_tool(target)?;
-            return Ok(CalledTool::Found(tool));
+        if let Some(tool) = &resolution.tool {
+            self.admit_tool(tool.target())?;
+            return Ok(CalledTool::Found(tool.tool.clone()));
         }
         let Resolution { listing, snapshot, .. } = resolution;
         let found = snapshot.catalog.find(name);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use mcp_host_registry::ExposedTool;
+use mcp_host_registry::{ExposedTool, ServerSlice};
 
 use crate::state::published::HostSnapshot;
 
@@ -12,7 +12,9 @@ use crate::state::published::HostSnapshot;
 #[derive(Clone)]
 pub struct ToolRef {
     snapshot: Arc<HostSnapshot>,
-    /// The position of the tool in the catalog.
+    /// The tools of its server.
+    slice: Arc<ServerSlice>,
+    /// The position of the tool among them.
     position: usize,
 }
 
@@ -20,8 +22,8 @@ impl ToolRef {
     /// Creates a reference to the tool at this position of the snapshot's [catalog](mcp_host_registry::Catalog::tools),
     /// if there is one.
     pub fn new(snapshot: &Arc<HostSnapshot>, position: usize) -> Option<ToolRef> {
-        snapshot.catalog.tools().get(position)?;
-        Some(ToolRef { snapshot: Arc::clone(snapshot), position })
+        let (slice, position) = snapshot.catalog.tools().locate(position)?;
+        Some(ToolRef { snapshot: Arc::clone(snapshot), slice: Arc::clone(slice), position })
     }
 
     /// Creates a reference to a tool of the snapshot's catalog. Returns `None` if the tool is one of another catalog.
@@ -32,17 +34,12 @@ impl ToolRef {
 
     /// Returns the tool.
     pub fn tool(&self) -> &ExposedTool {
-        self.snapshot.catalog.tools().get(self.position).expect("the position is in the catalog")
+        &self.slice.tools()[self.position]
     }
 
     /// Returns the snapshot.
     pub fn snapshot(&self) -> &Arc<HostSnapshot> {
         &self.snapshot
-    }
-
-    /// Returns the tool if `snapshot` is that of this reference.
-    pub(super) fn in_snapshot<'a>(&self, snapshot: &'a Arc<HostSnapshot>) -> Option<&'a ExposedTool> {
-        snapshot.catalog.tools().get(self.position).filter(|_| Arc::ptr_eq(snapshot, &self.snapshot))
     }
 }
 

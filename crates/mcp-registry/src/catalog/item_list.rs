@@ -31,10 +31,16 @@ impl<'a, T> ItemList<'a, T> {
         self.len() == 0
     }
 
+    /// Returns the slice that has the item at a position, and the item's position in the slice.
+    pub fn locate(self, at: usize) -> Option<(&'a Arc<ServerSlice>, usize)> {
+        let slice = self.starts.partition_point(|start| *start <= at).checked_sub(1)?;
+        Some((self.slices.get(slice)?, at - self.starts[slice]))
+    }
+
     /// Returns the item at a position.
     pub fn get(self, at: usize) -> Option<&'a T> {
-        let slice = self.starts.partition_point(|start| *start <= at).checked_sub(1)?;
-        (self.items)(self.slices.get(slice)?).get(at - self.starts[slice])
+        let (slice, at) = self.locate(at)?;
+        (self.items)(slice).get(at)
     }
 
     /// Returns the first item.

@@ -1,5 +1,7 @@
 //! Lookup of tools by name, with errors that explain why one is missing.
 
+use std::sync::Arc;
+
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{ErrorKind, ExposureFilter, ExposureRules, ServerId};
 use mcp_host_registry::{
@@ -15,20 +17,20 @@ use crate::supervisor::machine::{Route, RoutingTable, UnavailableServer};
 const MAX_NAME_CHARS: usize = 128;
 
 /// Finds the tool of a call, and its route. Tools of the host have no route.
-pub(super) fn find_called_tool<'a, I>(
-    routing_table: &'a RoutingTable<I>,
-    call: &ToolCall,
-) -> Result<(&'a ExposedTool, Option<&'a Route<I>>), HostError> {
+pub(super) fn find_called_tool<'c, 't: 'c, I>(
+    routing_table: &'t RoutingTable<I>,
+    call: &'c ToolCall,
+) -> Result<(&'c ExposedTool, Option<&'t Route<I>>), HostError> {
     let found = match &call.tool {
         CalledTool::Named(name) => return find_tool(routing_table, name, call.options.server.as_ref()),
         CalledTool::Found(found) => found,
     };
-    if let Some(tool) = found.in_snapshot(&routing_table.snapshot)
-        && let Some(route) = routing_table.routes.get(&tool.server)
+    let found_tool @ ExposedTool { name, server, tool, .. } = found.tool();
+    if Arc::ptr_eq(found.snapshot(), &routing_table.snapshot)
+        && let Some(route) = routing_table.routes.get(server)
     {
-        return Ok((tool, Some(route)));
+        return Ok((found_tool, Some(route)));
     }
-    let ExposedTool { name, server, tool, .. } = found.tool();
     let (current, route) = find_tool(routing_table, name.as_str(), Some(server))?;
     // The caller made the call for the schema that it knows.
     match current.tool.input_schema == tool.input_schema {
