@@ -114,9 +114,10 @@ pub use rpc::server_request::{
 };
 pub use session::{
     CONNECTION_META_KEYS, CallContext, CallOptions, CallResponse, ClientInfo, CompletionArgument,
-    CompletionReference, DEFAULT_TASK_TIMEOUT, EraReason, Eras, InputHandling, ListChangeCounts, ListDefect,
-    ListResult, OnSessionNotification, RetryPolicy, ServerCapabilities, ServerInfo, Session, SessionCounters,
-    SessionNotification, SessionOptions, SessionState, StartedCall, TaskCapabilities, TaskRequest,
+    CompletionReference, DEFAULT_TASK_TIMEOUT, EraReason, Eras, ForwardedMeta, InputHandling,
+    ListChangeCounts, ListDefect, ListResult, OnSessionNotification, RetryPolicy, ServerCapabilities,
+    ServerInfo, Session, SessionCounters, SessionNotification, SessionOptions, SessionState, StartedCall,
+    TaskCapabilities, TaskRequest,
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 
 use bytestring::ByteString;
 use mcp_host_model::internal::{JsonCursor, JsonSlice};
-use mcp_host_model::{LogLevel, ProtocolVersion, RawJson, RpcError, TraceContext, code};
-use mcp_host_transport::CONNECTION_META_KEYS;
+use mcp_host_model::{ProtocolVersion, RawJson, RpcError, TraceContext, code};
+use mcp_host_transport::{CONNECTION_META_KEYS, ForwardedMeta};
 
 use crate::protocol::json_splice;
 
@@ -38,15 +38,13 @@ pub struct RequestMeta {
     pub(crate) capabilities: Option<RawJson>,
     /// `io.modelcontextprotocol/clientInfo`.
     pub(crate) client_info: Option<RawJson>,
-    /// `io.modelcontextprotocol/logLevel`.
-    pub(crate) log_level: Option<LogLevel>,
     /// [`DIALOG_KEY`].
     pub(crate) dialog: Option<String>,
     /// `traceparent` and `tracestate`.
     pub(crate) trace: Option<TraceContext>,
-    /// The object that is forwarded to servers: the whole one without [`DIALOG_KEY`]. `None` if its members concern
-    /// only the client's connection.
-    pub forwarded: Option<RawJson>,
+    /// What is forwarded to servers: without [`DIALOG_KEY`], and without the members that concern only the client's
+    /// connection.
+    pub forwarded: ForwardedMeta,
 }
 
 /// The members of `_meta` that the gateway reads.
@@ -62,13 +60,15 @@ struct MetaMembers<'a> {
     tracestate: Option<JsonSlice<'a>>,
     /// Whether one of these members is repeated, so that it is ambiguous.
     has_repeated: bool,
-    /// Whether there is a member that does not concern only the client's connection.
-    has_forwarded: bool,
+    forwarded: ForwardedMeta,
 }
 
 impl<'a> MetaMembers<'a> {
-    fn add(&mut self, name: &str, value: JsonSlice<'a>) {
-        self.has_forwarded |= name != DIALOG_KEY && !CONNECTION_META_KEYS.contains(&name);
+    /// Adds a member. `whole` has its text.
+    fn add(&mut self, name: &str, value: JsonSlice<'a>, whole: &ByteString) {
+        if name != DIALOG_KEY && !CONNECTION_META_KEYS.contains(&name) {
+            self.forwarded.add(name, &RawJson::from_slice(whole, value));
+        }
         let member = match name {
             "progressToken" => &mut self.progress_token,
             "io.modelcontextprotocol/protocolVersion" => &mut self.version,
@@ -101,13 +101,11 @@ impl RequestMeta {
         let start = cursor.clone();
         let mut members = MetaMembers::default();
         let object = cursor.read_object(|name, cursor| {
-            members.add(&name, cursor.skip_value()?);
+            members.add(&name, cursor.skip_value()?, text);
             Ok(())
         });
         match object {
-            Ok(object) if !members.has_repeated => {
-                Ok((object, RequestMeta::from_members(members, object, text)))
-            }
+            Ok(object) if !members.has_repeated => Ok((object, RequestMeta::from_members(members, text))),
             Ok(object) => Ok((object, RequestMeta::default())),
             Err(_) => {
                 *cursor = start;
@@ -116,7 +114,7 @@ impl RequestMeta {
         }
     }
 
-    fn from_members(members: MetaMembers<'_>, object: JsonSlice<'_>, whole: &ByteString) -> RequestMeta {
+    fn from_members(members: MetaMembers<'_>, whole: &ByteString) -> RequestMeta {
         let raw = |value: JsonSlice<'_>| RawJson::from_slice(whole, value);
         let text = |value: Option<JsonSlice<'_>>| value?.to_text().map(Cow::into_owned);
         let is_token = |token: &RawJson| matches!(token.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'));
@@ -140,13 +138,9 @@ impl RequestMeta {
                 .map(raw)
                 .filter(RawJson::is_object),
             client_info: members.client_info.map(raw),
-            log_level: text(members.log_level).and_then(|level| level.parse().ok()),
             dialog: text(members.dialog).filter(|name| !name.is_empty()),
             trace,
-            // The dialog's name is not forwarded to servers.
-            forwarded: members
-                .has_forwarded
-                .then(|| json_splice::without_members(&raw(object), &[DIALOG_KEY])),
+            forwarded: members.forwarded,
         }
     }
 
@@ -192,6 +186,8 @@ fn unsupported_version(requested: &str) -> RpcError {
 
 #[cfg(test)]
 mod tests {
+    use mcp_host_model::LogLevel;
+
     use super::*;
 
     fn read(meta: &str) -> RequestMeta {
@@ -204,17 +200,17 @@ mod tests {
         assert_eq!(read("7"), RequestMeta::default());
         assert_eq!(read(r#"{"traceparent":1,"traceparent":2}"#), RequestMeta::default());
         // Members about the client's connection alone are not forwarded.
-        assert_eq!(read(r#"{"progressToken":1,"mcp-host/dialog":"d"}"#).forwarded, None);
+        assert_eq!(read(r#"{"progressToken":1,"mcp-host/dialog":"d"}"#).forwarded, ForwardedMeta::default());
         let invalid = read(r#"{"progressToken":{},"mcp-host/dialog":7,"traceparent":"x"}"#);
-        assert_eq!(RequestMeta { forwarded: None, ..invalid }, RequestMeta::default());
+        assert_eq!(RequestMeta { forwarded: ForwardedMeta::default(), ..invalid }, RequestMeta::default());
         let meta =
             read(r#"{"progressToken":"t","mcp-host/dialog":"d","io.modelcontextprotocol/logLevel":"info"}"#);
         assert_eq!(meta.progress_token.unwrap().as_str(), r#""t""#);
-        assert_eq!((meta.dialog.as_deref(), meta.log_level), (Some("d"), Some(LogLevel::Info)));
+        assert_eq!((meta.dialog.as_deref(), meta.forwarded.log_level()), (Some("d"), Some(LogLevel::Info)));
         // The dialog's name is not forwarded.
         for dialog in [r#""mcp-host/dialog":"d""#, r#""mcp-host\/dialog":null"#] {
-            let raw = read(&format!(r#"{{"a": 1,{dialog},"b":2}}"#)).forwarded;
-            assert_eq!(raw.unwrap().as_str(), r#"{"a":1,"b":2}"#);
+            let meta = read(&format!(r#"{{"a": 1,{dialog},"b":2}}"#));
+            assert_eq!(meta.forwarded.members(), r#""a":1,"b":2"#);
         }
     }
 

@@ -75,7 +75,7 @@ impl RequestClient {
     /// The minimum level of log messages for this request; `None` for no messages.
     pub(crate) fn log_level(&self, meta: &RequestMeta) -> Option<LogLevel> {
         match (self.era(), &self.session) {
-            (Era::Modern, _) => meta.log_level,
+            (Era::Modern, _) => meta.forwarded.log_level(),
             // Without a level the server decides, and the gateway sends all messages.
             (Era::Legacy, Some(session)) => Some(session.log_level().unwrap_or(LogLevel::Debug)),
             (Era::Legacy, None) => None,

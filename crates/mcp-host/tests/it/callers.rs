@@ -12,8 +12,8 @@ use mcp_host_runtime::{
     Supervision, ToolCall,
 };
 use mcp_host_transport::{
-    Caller, CallerId, ClientCapabilities, CompletionArgument, CompletionReference, Eras, Handlers,
-    InputHandling, RawRequestHandler, RawServerRequest, ServerEvent,
+    Caller, CallerId, ClientCapabilities, CompletionArgument, CompletionReference, Eras, ForwardedMeta,
+    Handlers, InputHandling, RawRequestHandler, RawServerRequest, ServerEvent,
 };
 use mcp_testkit::servers::configured_server;
 use serde_json::{Value, json};
@@ -204,7 +204,7 @@ async fn results_and_errors_are_forwarded_unchanged() {
     let peer = ScriptedServer::new(&["strange", "fail", "meta"]);
     *peer.resources.lock().unwrap() = Some(vec![json!({"uri": "x:1", "name": "n", "icons": [1.0]})]);
     let fixture = HostFixture::running(&[("a", peer)]).await;
-    let meta = Some(raw(r#"{"k":1.0,"progressToken":3}"#));
+    let meta = ForwardedMeta::read(&raw(r#"{"k":1.0,"progressToken":3}"#)).unwrap();
     let call = |name: &str| {
         let mut call = ToolCall::new(name, RawJson::empty_object());
         call.options.context.meta = meta.clone();

@@ -6,6 +6,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::rpc::frame;
+
 /// A member's name, borrowed if it contains no escape.
 #[derive(serde::Deserialize)]
 pub(crate) struct MemberName<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
@@ -33,4 +35,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for ObjectMembers<'a> {
         }
         deserializer.deserialize_map(MembersVisitor).map(ObjectMembers)
     }
+}
+
+/// Appends a member to members without braces. `value` is JSON text.
+pub(crate) fn push_member(into: &mut String, name: &str, value: &str) {
+    if !into.is_empty() {
+        into.push(',');
+    }
+    into.push_str(&frame::json_string(name));
+    into.push(':');
+    into.push_str(value);
 }

@@ -8,6 +8,7 @@
 mod cache;
 mod connect;
 mod connection;
+mod forwarded_meta;
 mod handshake;
 mod incoming;
 mod list_changes;
@@ -21,6 +22,7 @@ mod session_trust;
 mod state;
 mod subscriptions;
 
+pub use forwarded_meta::{CONNECTION_META_KEYS, ForwardedMeta};
 pub use incoming::server_event_router::{OnSessionNotification, SessionNotification};
 pub use list_changes::ListChangeCounts;
 pub use list_result::{ListDefect, ListResult};
@@ -29,7 +31,6 @@ pub use negotiated::server::{ServerCapabilities, ServerInfo, TaskCapabilities};
 pub use options::{
     CallContext, CallOptions, ClientInfo, Eras, InputHandling, RetryPolicy, SessionOptions, TaskRequest,
 };
-pub use requests::request_params::CONNECTION_META_KEYS;
 pub use requests::resources::{CompletionArgument, CompletionReference};
 pub use requests::response::CallResponse;
 pub use requests::tasks::{DEFAULT_TASK_TIMEOUT, StartedCall};

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use crate::rpc::caller::{Caller, ClientCapabilities};
 use crate::rpc::handlers::Handlers;
 use crate::rpc::progress::OnProgress;
+use crate::session::forwarded_meta::ForwardedMeta;
 use crate::session::incoming::server_event_router::OnSessionNotification;
 use crate::session::session_state::SessionState;
 
@@ -115,9 +116,8 @@ pub struct CallContext {
     pub trace: Option<TraceContext>,
     /// The caller, for sessions that serve several callers.
     pub caller: Option<Arc<Caller>>,
-    /// The caller's own `_meta`, a JSON object, to be forwarded. Members that describe the caller's connection are
-    /// removed: progress token, version, client name and capabilities. Its log level is used in the modern era.
-    pub meta: Option<RawJson>,
+    /// The caller's own `_meta`.
+    pub meta: ForwardedMeta,
     /// Additional parameters, a JSON object, to be forwarded: for example `inputResponses` and `requestState`.
     pub extra_params: Option<RawJson>,
     /// What happens when a result requires input.

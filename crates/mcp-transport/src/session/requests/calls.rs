@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use crate::error::CallError;
 use crate::session::options::CallOptions;
 use crate::session::requests::request::{OutboundRequest, RequestParams, ServerRequestPermission};
-use crate::session::requests::request_params::{self, CallerParams};
+use crate::session::requests::request_params;
 use crate::session::requests::response::{CallResponse, ParsedResponse, ResultForm};
 use crate::session::state::Session;
 
@@ -52,18 +52,18 @@ impl Session {
         if !arguments.is_object() {
             return Err(CallError::InvalidParams("a tool's arguments are a JSON object".to_owned()));
         }
-        let mut caller_params = CallerParams::from_context(&options.context)?;
+        let mut extra_params = request_params::extra_params(&options.context)?;
         if let Some(task) = &options.task
             && self.era() == Era::Legacy
             && self.supports_tasks()
         {
-            caller_params.add_task_request(task);
+            request_params::add_task_request(&mut extra_params, task);
         }
         let request = OutboundRequest::for_caller(
             Method::CallTool,
             RequestParams::Named { name, arguments },
             options,
-            &caller_params,
+            &extra_params,
         );
         match self.request_with_input(&request).await {
             Err(CallError::Rpc(error)) if error.code == code::HEADER_MISMATCH => {
@@ -117,7 +117,6 @@ impl Session {
             params,
             extra_params: "",
             meta: &meta,
-            log_level: None,
             server_requests,
             options: &options,
             started_at,

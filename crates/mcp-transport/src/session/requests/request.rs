@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host_model::{Era, LogLevel, Method, MethodName, RawJson, RpcError, TraceContext};
+use mcp_host_model::{Era, Method, MethodName, RawJson, RpcError, TraceContext};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -19,9 +19,10 @@ use crate::rpc::frame::{self, MessageWriter};
 use crate::rpc::outcome::RpcOutcome;
 use crate::rpc::progress::OnProgress;
 use crate::rpc::request_owner::CallOwner;
+use crate::session::forwarded_meta::{ForwardedMeta, NO_META};
 use crate::session::negotiated::NegotiatedSession;
 use crate::session::options::{CallOptions, RetryPolicy};
-use crate::session::requests::request_params::{self, CallerParams};
+use crate::session::requests::request_params;
 use crate::session::requests::response::{CallResponse, RawResponse};
 use crate::session::server_error::redact_error;
 use crate::session::session_trust::SuspectedLoss;
@@ -38,10 +39,8 @@ pub(crate) struct OutboundRequest<'a> {
     pub(crate) params: RequestParams<'a>,
     /// Additional parameters, as JSON members without braces; may be empty.
     pub(crate) extra_params: &'a str,
-    /// The caller's `_meta` members, in the same form.
-    pub(crate) meta: &'a str,
-    /// The log level that the caller asks for.
-    pub(crate) log_level: Option<LogLevel>,
+    /// The caller's `_meta`.
+    pub(crate) meta: &'a ForwardedMeta,
     pub(crate) server_requests: ServerRequestPermission,
     pub(crate) options: &'a CallOptions,
     /// The start of the call for its caller.
@@ -79,28 +78,24 @@ impl<'a> OutboundRequest<'a> {
             method: method.into(),
             params,
             extra_params: "",
-            meta: "",
-            log_level: None,
+            meta: &NO_META,
             server_requests: ServerRequestPermission::Denied,
             options,
             started_at: Instant::now(),
         }
     }
 
-    /// A request of a caller, with the caller's additional parameters.
+    /// A request of a caller, with the caller's `_meta` and additional parameters.
     pub(crate) fn for_caller(
         method: Method,
         params: RequestParams<'a>,
         options: &'a CallOptions,
-        caller_params: &'a CallerParams,
+        extra_params: &'a str,
     ) -> OutboundRequest<'a> {
-        let CallerParams { meta, extra_params, log_level } = caller_params;
-        let server_requests = ServerRequestPermission::Granted;
         OutboundRequest {
             extra_params,
-            meta,
-            log_level: *log_level,
-            server_requests,
+            meta: &options.context.meta,
+            server_requests: ServerRequestPermission::Granted,
             ..OutboundRequest::new(method, params, options)
         }
     }
@@ -124,19 +119,15 @@ impl<'a> OutboundRequest<'a> {
         wants_progress: bool,
     ) -> OutboundMessage {
         let own_meta = own_meta.unwrap_or(&negotiated.meta);
-        let size =
-            self.params.approximate_size() + self.extra_params.len() + self.meta.len() + own_meta.len();
+        let meta = self.meta.members();
+        let size = self.params.approximate_size() + self.extra_params.len() + meta.len() + own_meta.len();
         let mut writer = MessageWriter::request(id, self.method.as_str(), size);
         self.params.write(&mut writer);
         writer.write_params(self.extra_params);
-        let trace = self.options.context.trace.as_ref().map(trace_members).unwrap_or_default();
         // A trace in the caller's own `_meta` takes precedence over that of the options.
-        let trace = if trace.is_empty() || !request_params::has_member(self.meta, "traceparent") {
-            &*trace
-        } else {
-            ""
-        };
-        writer.write_meta(wants_progress.then_some(id), &[trace, self.meta, own_meta]);
+        let trace = self.options.context.trace.as_ref().filter(|_| !self.meta.has_trace());
+        let trace = trace.map(trace_members).unwrap_or_default();
+        writer.write_meta(wants_progress.then_some(id), &[&trace, meta, own_meta]);
         let is_modern = negotiated.version.era() == Era::Modern;
         let head = MessageHead {
             id: Some(id),
@@ -359,8 +350,8 @@ impl Session {
         options: CallOptions,
     ) -> Result<CallResponse<RawJson>, CallError> {
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let caller_params = CallerParams::from_context(&options.context)?;
-        let request = OutboundRequest::for_caller(method, params, &options, &caller_params);
+        let extra_params = request_params::extra_params(&options.context)?;
+        let request = OutboundRequest::for_caller(method, params, &options, &extra_params);
         let response = if matches!(method, Method::GetPrompt | Method::ReadResource) {
             self.request_with_input(&request).await?.into_response()?
         } else {
@@ -393,7 +384,7 @@ impl Session {
         if negotiated.version.era() == Era::Legacy {
             return None;
         }
-        let (log_level, owner) = (request.log_level, request.owner());
+        let (log_level, owner) = (request.meta.log_level(), request.owner());
         let is_default = match &owner {
             CallOwner::None => true,
             CallOwner::Session => self.options.client_capabilities.is_none(),

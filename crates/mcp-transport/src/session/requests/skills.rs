@@ -8,7 +8,7 @@ use crate::session::list_result::ListResult;
 use crate::session::options::{CallOptions, RetryPolicy};
 use crate::session::requests::lists::ListReader;
 use crate::session::requests::request::{OutboundRequest, RequestParams};
-use crate::session::requests::request_params::CallerParams;
+use crate::session::requests::request_params;
 use crate::session::requests::response::CallResponse;
 use crate::session::state::Session;
 
@@ -19,9 +19,9 @@ impl Session {
     pub async fn list_skills(&self, options: CallOptions) -> Result<ListResult<Skill>, CallError> {
         self.require_skills()?;
         let options = CallOptions { retry: RetryPolicy::Once, ..options };
-        let caller_params = CallerParams::from_context(&options.context)?;
+        let extra_params = request_params::extra_params(&options.context)?;
         let request =
-            OutboundRequest::for_caller(Method::ListSkills, RequestParams::NONE, &options, &caller_params);
+            OutboundRequest::for_caller(Method::ListSkills, RequestParams::NONE, &options, &extra_params);
         let reader = ListReader { read_page: read_skills::<[u8]>, definition: |skill: &Skill| &skill.raw };
         self.fetch_pages(&request, &reader).await.map(|(list, _)| list)
     }
