@@ -26,21 +26,24 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
 /// The CORS headers of a response.
 pub(crate) struct Cors {
+    /// Whether any origin is configured. Otherwise responses get no CORS headers.
+    is_configured: bool,
     /// The origin of the page, if it is configured.
     origin: Option<HeaderValue>,
 }
 
 impl Cors {
-    /// Reads the origin of a request. `None` if no origin is configured, so that responses get no CORS headers.
-    pub(crate) fn new(app: &AppState, head: &Parts) -> Option<Cors> {
+    /// Reads the origin of a request.
+    pub(crate) fn new(app: &AppState, head: &Parts) -> Cors {
         let configured = &app.guard.origins;
         if configured.is_empty() {
-            return None;
+            return Cors { is_configured: false, origin: None };
         }
         let origin = only_value(&head.headers, &header::ORIGIN).ok().flatten();
         let origin =
             origin.filter(|origin| configured.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)));
-        Some(Cors { origin: origin.and_then(|origin| HeaderValue::from_str(origin).ok()) })
+        let origin = origin.and_then(|origin| HeaderValue::from_str(origin).ok());
+        Cors { is_configured: true, origin }
     }
 
     /// Returns the response to a preflight request; `None` for other requests.
@@ -61,6 +64,9 @@ impl Cors {
 
     /// Adds the headers that tell the browser whether the page may read the response.
     pub(crate) fn add_headers(self, response: Response) -> Response {
+        if !self.is_configured {
+            return response;
+        }
         // The response depends on the origin, even if there is none.
         let response = with_header(response, header::VARY, HeaderValue::from_static("Origin"));
         match self.origin {
@@ -76,7 +82,7 @@ impl Cors {
 /// Refuses a preflight request of a page whose origin is not configured. `None` for other requests.
 ///
 /// A browser shows its user no reason, so the operator finds it in the log.
-pub(crate) fn refuse_preflight(head: &Parts) -> Option<Response> {
+fn refuse_preflight(head: &Parts) -> Option<Response> {
     if !is_preflight(head) {
         return None;
     }

@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 
 use crate::http::app_state::AppState;
-use crate::http::authorization::cors::{self, Cors};
+use crate::http::authorization::cors::Cors;
 use crate::http::connection::client_connection::ClientConnection;
 use crate::http::connection::connection_table::ConnectionUse;
 use crate::http::endpoints::{delete, get, health, metrics, post};
@@ -22,12 +22,7 @@ pub(crate) async fn route(
     head: &Parts,
     body: Incoming,
 ) -> Response {
-    let Some(cors) = Cors::new(app, head) else {
-        return match cors::refuse_preflight(head) {
-            Some(response) => response,
-            None => dispatch(app, connection, head, body).await,
-        };
-    };
+    let cors = Cors::new(app, head);
     let response = match cors.answer_preflight(app, head) {
         Some(response) => response,
         None => dispatch(app, connection, head, body).await,
