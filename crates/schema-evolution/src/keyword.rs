@@ -232,9 +232,22 @@ impl Measure {
     }
 }
 
-/// Whether a key matches a pattern. `None` if the pattern cannot be evaluated here.
-pub(crate) fn matches_pattern(pattern: &str, key: &str) -> Option<bool> {
-    regex::RegexBuilder::new(pattern).size_limit(1 << 20).build().ok().map(|it| it.is_match(key))
+/// Whether a text matches a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PatternMatch {
+    Yes,
+    No,
+    /// The pattern cannot be evaluated here.
+    Unknown,
+}
+
+/// Matches a text against a pattern.
+pub(crate) fn match_pattern(pattern: &str, text: &str) -> PatternMatch {
+    match regex::RegexBuilder::new(pattern).size_limit(1 << 20).build() {
+        Ok(regex) if regex.is_match(text) => PatternMatch::Yes,
+        Ok(_) => PatternMatch::No,
+        Err(_) => PatternMatch::Unknown,
+    }
 }
 
 /// Whether a schema accepts everything. A missing one does.

@@ -3,7 +3,7 @@
 use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::{Map, Value};
 
-use crate::keyword::{self, TypeSet};
+use crate::keyword::{self, PatternMatch, TypeSet, match_pattern};
 
 /// A source of pseudo-random choices. With seed 0, it always chooses the smallest option.
 pub(crate) struct ChoiceSource {
@@ -93,7 +93,7 @@ pub(crate) fn text_for_pattern(pattern: &str, choices: &mut ChoiceSource) -> Opt
     let hir = regex_syntax::ParserBuilder::new().nest_limit(50).build().parse(pattern).ok()?;
     let mut res = String::new();
     write_match(&hir, choices, &mut res)?;
-    (crate::keyword::matches_pattern(pattern, &res) == Some(true)).then_some(res)
+    (match_pattern(pattern, &res) == PatternMatch::Yes).then_some(res)
 }
 
 /// Appends a text that the expression matches.

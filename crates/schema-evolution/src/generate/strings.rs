@@ -2,6 +2,7 @@
 
 use super::sizes::choose_size;
 use crate::inclusion::conjunction::Conjunction;
+use crate::keyword::{PatternMatch, match_pattern};
 use crate::samples::{ChoiceSource, text_for_pattern};
 
 /// Generates a string with the format, the pattern or the length that the schemas require.
@@ -18,7 +19,7 @@ pub(super) fn generate_string(schemas: &Conjunction<'_>, choices: &mut ChoiceSou
     if missing > 0 {
         let last = res.chars().last().unwrap_or('x');
         let longer = res.clone() + &last.to_string().repeat(missing);
-        if crate::keyword::matches_pattern(pattern, &longer) == Some(true) {
+        if match_pattern(pattern, &longer) == PatternMatch::Yes {
             res = longer;
         }
     }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::document::Node;
-use crate::keyword::{self, TypeSet, is_definitions};
+use crate::keyword::{self, PatternMatch, TypeSet, is_definitions};
 
 /// A conjunction of schemas, without `allOf` and references.
 #[derive(Clone)]
@@ -147,10 +147,10 @@ impl<'a> Conjunction<'a> {
             let named = node.child("properties").and_then(|it| it.child(key));
             let patterns = node.child_map("patternProperties");
             let matching: Vec<_> =
-                patterns.iter().map(|it| (keyword::matches_pattern(it.0, key), &it.1)).collect();
-            let is_rest = named.is_none() && matching.iter().all(|it| it.0 == Some(false));
+                patterns.iter().map(|it| (keyword::match_pattern(it.0, key), &it.1)).collect();
+            let is_rest = named.is_none() && matching.iter().all(|it| it.0 == PatternMatch::No);
             res.extend(named);
-            res.extend(matching.into_iter().filter(|it| it.0 == Some(true)).map(|it| *it.1));
+            res.extend(matching.into_iter().filter(|it| it.0 == PatternMatch::Yes).map(|it| *it.1));
             if is_rest {
                 res.extend(rest_schema(node));
             }

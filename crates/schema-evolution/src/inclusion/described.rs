@@ -9,7 +9,7 @@ use super::obstacle::{KeyDescriptions, Obstacle, ObstacleKind};
 use super::pair::Pair;
 use super::prover::{Prover, Scope};
 use crate::document::Node;
-use crate::keyword::{accepts_all, matches_pattern};
+use crate::keyword::{PatternMatch, accepts_all, match_pattern};
 use crate::samples::sample_of_pattern;
 
 /// All schemas that may apply to the same value, without the skipped lists of alternatives.
@@ -48,7 +48,7 @@ fn describe_key(nodes: &[Node<'_>], key: &str) -> bool {
         let is_named = node.get("properties").and_then(|it| it.get(key)).is_some();
         let mut patterns = node.child_map("patternProperties").into_iter();
         is_named
-            || patterns.any(|it| matches_pattern(it.0, key) != Some(false))
+            || patterns.any(|it| match_pattern(it.0, key) != PatternMatch::No)
             || open_rest_schema(node).is_some()
     })
 }

@@ -9,7 +9,7 @@ use super::obstacle::{Obstacle, ObstacleKind};
 use super::pair::Pair;
 use super::prover::{Prover, Scope};
 use crate::document::Node;
-use crate::keyword::{self, string_items};
+use crate::keyword::{self, PatternMatch, string_items};
 use crate::samples::sample_of_pattern;
 
 impl<'a> Prover<'a> {
@@ -78,7 +78,7 @@ impl<'a> Prover<'a> {
         let mut res = Vec::new();
         for (pattern, schema) in &patterns {
             for name in left.names() {
-                if keyword::matches_pattern(pattern, name) != Some(false) {
+                if keyword::match_pattern(pattern, name) != PatternMatch::No {
                     res.extend(self.compare_part(
                         pair,
                         LocationStep::Key(name.to_owned()),
@@ -103,7 +103,7 @@ impl<'a> Prover<'a> {
         let Some(rest) = rest_schema(right) else { return res };
         let is_covered = |name: &str| {
             named.contains(&name)
-                || patterns.iter().any(|it| keyword::matches_pattern(it.0, name) == Some(true))
+                || patterns.iter().any(|it| keyword::match_pattern(it.0, name) == PatternMatch::Yes)
         };
         for name in left.names().into_iter().filter(|it| !is_covered(it)) {
             let own = left.property(name);

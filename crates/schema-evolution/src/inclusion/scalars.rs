@@ -7,7 +7,7 @@ use super::obstacle::{Obstacle, ObstacleKind};
 use super::pair::Pair;
 use super::prover::Prover;
 use crate::document::Node;
-use crate::keyword::{self, MEASURES, Measure};
+use crate::keyword::{self, MEASURES, Measure, PatternMatch};
 use crate::samples::sample_of_type;
 
 impl<'a> Prover<'a> {
@@ -65,7 +65,7 @@ impl<'a> Prover<'a> {
             && !left.nodes.iter().any(|it| it.get("pattern").and_then(Value::as_str) == Some(pattern))
         {
             let is_lost = |it: &&Value| {
-                it.as_str().is_some_and(|text| keyword::matches_pattern(pattern, text) != Some(true))
+                it.as_str().is_some_and(|text| keyword::match_pattern(pattern, text) != PatternMatch::Yes)
             };
             match &finite {
                 Some(values) if !values.iter().any(is_lost) => {}
