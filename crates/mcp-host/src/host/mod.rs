@@ -33,12 +33,11 @@ use crate::config::watch::{FollowHandle, FollowRequest};
 use crate::error::HostError;
 use crate::notifications::dialog_callers::CallerRegistration;
 use crate::notifications::log_levels::LogLevels;
-use crate::notifications::stream::{NotificationRouter, NotificationStream};
+use crate::notifications::stream::NotificationStream;
 use crate::state::dialog_id::DialogId;
 use crate::state::event::HostEvent;
 use crate::state::known_eras::KnownEras;
 use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
-use crate::state::server_info_cache::ServerInfoCache;
 use crate::supervisor::clock_jump::ClockMonitor;
 use crate::supervisor::connection_count::ConnectionCounter;
 use crate::supervisor::connector::{Connector, Dialer, SharedState, default_dialer};
@@ -48,8 +47,6 @@ use crate::supervisor::instance::CloseLimits;
 use crate::supervisor::machine::{MachineEvent, MachineSettings};
 use crate::supervisor::publishers::{Publishers, Senders};
 use crate::supervisor::task::{SupervisorCommand, SupervisorInputs, SupervisorTask};
-use crate::supervisor::task_registry::TaskRegistry;
-use crate::telemetry::metrics::HostMetrics;
 use options::{CatalogOptions, HostOptions, ProcessOptions, ServerRequestOptions, TelemetryOptions};
 
 /// The capacity of the command queue of the supervisor task.
@@ -106,17 +103,7 @@ impl Host {
             approvals,
             telemetry: TelemetryOptions { log_level, trace, wall_clock },
         } = options;
-        let shared = Arc::new(SharedState {
-            callers: Arc::default(),
-            subjects: Arc::default(),
-            notifications: NotificationRouter::new(),
-            log_levels: LogLevels::new(log_level),
-            subscriptions: Arc::default(),
-            server_info: ServerInfoCache::default(),
-            tasks: TaskRegistry::default(),
-            wall_clock: Arc::clone(&wall_clock),
-            metrics: HostMetrics::default(),
-        });
+        let shared = Arc::new(SharedState::new(LogLevels::new(log_level), Arc::clone(&wall_clock)));
         let connector = Connector {
             client,
             receipts: receipts.map(ReceiptDirectory::new),

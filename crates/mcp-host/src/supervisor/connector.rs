@@ -6,7 +6,7 @@ use std::sync::Weak;
 use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{Endpoint, Era, ErrorKind, ServerId, Sharing};
+use mcp_host_model::{Endpoint, Era, ErrorKind, LogLevel, ServerId, Sharing};
 use mcp_host_registry::{ListKind, ServerLists};
 #[cfg(feature = "oauth")]
 use mcp_host_transport::Authorization;
@@ -64,6 +64,22 @@ pub(crate) struct SharedState {
     pub(crate) tasks: TaskRegistry<Instance>,
     pub(crate) wall_clock: WallClock,
     pub(crate) metrics: HostMetrics,
+}
+
+impl SharedState {
+    pub(crate) fn new(log_levels: LogLevels, wall_clock: WallClock) -> SharedState {
+        SharedState {
+            callers: Arc::default(),
+            subjects: Arc::default(),
+            notifications: NotificationRouter::new(),
+            log_levels,
+            subscriptions: Arc::default(),
+            server_info: ServerInfoCache::default(),
+            tasks: TaskRegistry::default(),
+            wall_clock,
+            metrics: HostMetrics::default(),
+        }
+    }
 }
 
 /// Starts the servers of a host. Its fields are the settings of all starts.
@@ -142,7 +158,7 @@ impl Connector {
         dialog: Option<DialogId>,
     ) -> Result<StartedInstance<Arc<Instance>>, HostError> {
         self.check_approval(server).await?;
-        let ResolvedServer { spec, endpoint: _, config, .. } = &**server;
+        let spec = &server.spec;
         let is_of_user = dialog.is_some() && server.endpoint.is_per_user();
         let to_host_error = |cause: ConnectError| {
             let needs_explanation = server.endpoint.is_per_user() && is_unauthorized(&cause);
@@ -152,29 +168,15 @@ impl Connector {
             }
             error
         };
-        let mut dial_options = DialOptions::default();
-        dial_options.limits = spec.limits.clone();
-        dial_options.receipts = self.receipts.clone();
-        dial_options.sse_servers = self.sse_servers.clone();
-        dial_options.authorities = self.authorities.clone();
+        #[cfg_attr(not(feature = "oauth"), expect(unused_mut, reason = "only a login changes them"))]
+        let mut dial_options = self.dial_options(server);
         #[cfg(feature = "oauth")]
         {
             dial_options.authorization = self.authorization(server, dialog.as_ref());
         }
-        dial_options.extra_secrets = config.iter().cloned().collect();
         let dial = (self.dialer)(&self.with_own_executable(server), &dial_options).map_err(to_host_error)?;
         let level = self.shared.log_levels.level(&spec.id);
-        let (handlers, declared_capabilities) = self.handlers_for(dialog.as_ref(), spec.sharing);
-        let mut options = SessionOptions::default();
-        options.client = self.client.clone();
-        options.limits = spec.limits.clone();
-        options.eras = self.eras;
-        options.config = config.clone();
-        options.handlers = handlers;
-        options.client_capabilities = declared_capabilities;
-        options.on_notification = Some(self.notification_sink(spec.id.clone(), dialog.clone()));
-        options.log_level = level;
-        options.known_era = self.known_eras.get(&spec.id, &server.endpoint);
+        let options = self.session_options(server, dialog.as_ref(), level);
         let session = Session::connect(self.connections.wrap(dial), options).await.map_err(to_host_error)?;
         let listing = match lists {
             ListSource::Read => self.read_lists(&session, server, session.start_deadline()).await,
@@ -212,6 +214,39 @@ impl Connector {
                 Err(error)
             }
         }
+    }
+
+    /// The options to dial a server, without an authorization.
+    fn dial_options(&self, server: &ResolvedServer) -> DialOptions {
+        let mut options = DialOptions::default();
+        options.limits = server.spec.limits.clone();
+        options.receipts = self.receipts.clone();
+        options.sse_servers = self.sse_servers.clone();
+        options.authorities = self.authorities.clone();
+        options.extra_secrets = server.config.iter().cloned().collect();
+        options
+    }
+
+    /// The options of a session with a server, for a dialog if it is leased.
+    fn session_options(
+        &self,
+        server: &ResolvedServer,
+        dialog: Option<&DialogId>,
+        log_level: Option<LogLevel>,
+    ) -> SessionOptions {
+        let ResolvedServer { spec, endpoint, config, .. } = server;
+        let (handlers, declared_capabilities) = self.handlers_for(dialog, spec.sharing);
+        let mut options = SessionOptions::default();
+        options.client = self.client.clone();
+        options.limits = spec.limits.clone();
+        options.eras = self.eras;
+        options.config = config.clone();
+        options.handlers = handlers;
+        options.client_capabilities = declared_capabilities;
+        options.on_notification = Some(self.notification_sink(spec.id.clone(), dialog.cloned()));
+        options.log_level = log_level;
+        options.known_era = self.known_eras.get(&spec.id, endpoint);
+        options
     }
 
     /// Fails if the server needs an approval that it lacks. Read before each start, so that an entry or a script
