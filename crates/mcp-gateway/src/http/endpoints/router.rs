@@ -37,11 +37,11 @@ async fn dispatch(
     head: &Parts,
     body: Incoming,
 ) -> Response {
-    // A slash at the end makes no other resource.
+    // Ignore a trailing slash.
     let path = head.uri.path();
     let path = path.strip_suffix('/').unwrap_or(path);
     match path {
-        // These wait for nothing.
+        // These never wait. `/readyz` with a query names servers, so it needs authorization, below.
         "/healthz" => return serve_get(head, health::get_liveness),
         "/readyz" if app.shutdown.is_cancelled() => return serve_get(head, health::get_draining),
         "/readyz" if head.uri.query().is_none() => {
@@ -62,12 +62,13 @@ async fn dispatch(
         "/readyz" => return serve_get(head, || health::get_server_readiness(app, head)),
         "/metrics" => return serve_get(head, || metrics::get_metrics(app, connection, head)),
         path => match path.strip_prefix("/mcp/").filter(|name| !name.is_empty() && !name.contains('/')) {
-            // Invalid UTF-8 names no server.
+            // Invalid UTF-8 matches no server.
             Some(name) => Some(percent_decode_str(name).decode_utf8_lossy()),
             None => return not_found(),
         },
     };
     let server = server.as_deref();
+    // Connections of operators stay open during the shutdown; they must not reach MCP.
     if app.shutdown.is_cancelled() && connection.permit.usage() == ConnectionUse::Operator {
         return shutting_down();
     }
