@@ -1,4 +1,4 @@
-//! Errors of servers that failed to start, as internal errors of ACP with evidence.
+//! Errors of servers that failed to start, and their JSON-RPC errors: internal errors of ACP with evidence.
 //!
 //! The evidence is bounded and contains none of the known secrets.
 
@@ -13,26 +13,26 @@ use crate::version::AcpTransport;
 
 /// The error of a server that failed to start (ACPX-03, ACPX-04).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("MCP server '{}'{kind}", server_name.escape_debug())]
+#[error("MCP server '{}'{}{kind}", server_name.escape_debug(), kind.separator())]
 pub struct ServerStartError {
     server_name: String,
     transport: AcpTransport,
     kind: ServerStartErrorKind,
 }
 
-/// The cause of a failed start. Serializes as the evidence in `data`.
+/// The cause of a failed start. Serializes as the evidence in `data`. Its text continues a sentence about the server.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum ServerStartErrorKind {
     /// The program does not exist.
-    #[error(": executable not found")]
+    #[error("executable not found")]
     ExecutableNotFound {
         /// The program, without its arguments.
         command: String,
     },
     /// The system could not start the program.
-    #[error(" could not be started{}", reason_suffix(error.lines()))]
+    #[error("could not be started{}", reason_suffix(error.lines()))]
     SpawnFailed {
         /// The program, without its arguments.
         command: String,
@@ -40,7 +40,7 @@ pub enum ServerStartErrorKind {
         error: String,
     },
     /// The program exited before the handshake.
-    #[error(" {} before the handshake{}", exit_code.map_or_else(
+    #[error("{} before the handshake{}", exit_code.map_or_else(
         || "was ended by a signal".to_owned(),
         |code| format!("exited with status {code}"),
     ), reason_suffix(stderr.lines().rev()))]
@@ -54,25 +54,25 @@ pub enum ServerStartErrorKind {
         stderr: String,
     },
     /// The connection failed.
-    #[error(": connection failed{}", reason_suffix(error.lines()))]
+    #[error("connection failed{}", reason_suffix(error.lines()))]
     ConnectionFailed {
         /// The message.
         error: String,
     },
     /// The server rejected the credentials.
-    #[error(": authentication failed{}", reason_suffix(error.lines()))]
+    #[error("authentication failed{}", reason_suffix(error.lines()))]
     AuthenticationFailed {
         /// The message.
         error: String,
     },
     /// The server requires a login, which failed.
-    #[error(": login failed{}", reason_suffix(error.lines()))]
+    #[error("login failed{}", reason_suffix(error.lines()))]
     LoginFailed {
         /// The message.
         error: String,
     },
     /// The server did not respond in time.
-    #[error(" did not respond within {} ms", limit.as_millis())]
+    #[error("did not respond within {} ms", limit.as_millis())]
     TimedOut {
         /// The end of its standard error; empty if unknown.
         #[serde(skip_serializing_if = "String::is_empty")]
@@ -82,7 +82,7 @@ pub enum ServerStartErrorKind {
         limit: Duration,
     },
     /// There is no common version of MCP.
-    #[error(" supports no version of MCP that this agent supports")]
+    #[error("supports no version of MCP that this agent supports")]
     NoCommonVersion {
         /// Our newest version.
         #[serde(rename = "expectedVersion")]
@@ -97,7 +97,8 @@ pub enum ServerStartErrorKind {
 const MAX_REASON_CHARS: usize = 200;
 /// The maximum length of each text of the evidence in bytes; the end is kept.
 const MAX_EVIDENCE_BYTES: usize = 4096;
-/// Shorter values are not redacted: they are no secrets, and replacing them would make messages unreadable.
+/// Shorter values are not redacted: they are assumed not to be secrets, and replacing them would make messages
+/// unreadable.
 const MIN_SECRET_BYTES: usize = 6;
 
 impl ServerStartError {
@@ -142,7 +143,9 @@ impl ServerStartError {
                 "check that the server is running, and that its URL is right"
             }
             ServerStartErrorKind::AuthenticationFailed { .. } => "check the server's headers",
-            ServerStartErrorKind::LoginFailed { .. } => "load the session again, or begin another, to log in",
+            ServerStartErrorKind::LoginFailed { .. } => {
+                "load the session again, or start a new session, to log in"
+            }
             ServerStartErrorKind::TimedOut { .. } => {
                 "check that the server is running, or use a longer timeout"
             }
@@ -152,6 +155,20 @@ impl ServerStartError {
 }
 
 impl ServerStartErrorKind {
+    /// What separates the name of the server from the text: a predicate follows it directly.
+    fn separator(&self) -> &'static str {
+        match self {
+            ServerStartErrorKind::ExecutableNotFound { .. }
+            | ServerStartErrorKind::ConnectionFailed { .. }
+            | ServerStartErrorKind::AuthenticationFailed { .. }
+            | ServerStartErrorKind::LoginFailed { .. } => ": ",
+            ServerStartErrorKind::SpawnFailed { .. }
+            | ServerStartErrorKind::Exited { .. }
+            | ServerStartErrorKind::TimedOut { .. }
+            | ServerStartErrorKind::NoCommonVersion { .. } => " ",
+        }
+    }
+
     /// The texts, which may contain secrets.
     fn texts_mut(&mut self) -> Vec<&mut String> {
         match self {
@@ -190,7 +207,7 @@ impl From<&ServerStartError> for RpcError {
 }
 
 /// The end of a message: a colon and the first of these lines that is not blank, for clients that show the message
-/// only. Empty without such a line.
+/// only. Empty if every line is blank.
 fn reason_suffix<'a>(mut lines: impl Iterator<Item = &'a str>) -> String {
     let line = lines.find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     let shown: String = line.chars().take(MAX_REASON_CHARS).collect();
@@ -209,6 +226,7 @@ fn as_millis<S: Serializer>(limit: &Duration, serializer: S) -> Result<S::Ok, S:
 fn redact_and_truncate(text: &str, secrets: &[&Secret]) -> String {
     // Newlines are kept. Other control characters could split a secret, so they are removed first.
     let mut redacted: String = text.chars().filter(|char| *char == '\n' || !char.is_control()).collect();
+    // A server may print a single line of a secret that has several.
     let mut lines: Vec<&str> =
         secrets.iter().flat_map(|secret| secret.expose().lines().map(str::trim)).collect();
     // A secret may contain another one: the longest is replaced first.

@@ -83,7 +83,7 @@ async fn acpx_03_failed_login_is_the_reason_of_the_server_and_is_not_repeated() 
         let error = &status(&failed)["error"];
         assert_eq!(error["message"], format!("MCP server 'guarded': login failed: {reason}"), "{case}");
         let suggestion = error["data"]["suggestion"].as_str().unwrap();
-        assert_eq!(suggestion, "load the session again, or begin another, to log in");
+        assert_eq!(suggestion, "load the session again, or start a new session, to log in");
         // The server is started again, and its user is not asked.
         let states = client.turn(&session, "/servers");
         assert!(states.contains("login failed") || states.contains("connecting"), "{states}");
