@@ -54,8 +54,7 @@ mod syntax;
 pub mod acp {
     #[cfg(feature = "files")]
     pub use crate::dialect::acp::{
-        EnvVariable, HttpHeader, HttpTransport, HttpType, McpServerConfig, SseTransport, SseType,
-        StdioTransport,
+        EnvVariable, HttpHeader, HttpServer, HttpType, McpServerConfig, SseServer, SseType, StdioServer,
     };
     pub use crate::dialect::acp::{Leniency, ListMember, SessionEntry, SessionMembers, Tolerance};
     pub use crate::read::{SessionReading, read_session as read};

@@ -16,7 +16,7 @@ fn read_value<'de, T: DeserializeSeed<'de>>(
 ) -> Result<T::Value, ValueError> {
     let NodeDeserializer { context, node, at } = deserializer;
     seed.deserialize(deserializer).map_err(|error| {
-        match (error, node.map(Node::content)) {
+        match (error, node.map(Node::resolved_content)) {
             // The parser has already reported it.
             (_, Some(Content::Broken)) => {}
             (ValueError::WrongType { .. }, None) => context.report_value_error(ValueError::Missing, &at),
@@ -179,7 +179,7 @@ impl<'de> MapAccess<'de> for FieldAccess<'_> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
-        if self.0.node.is_some_and(|it| matches!(it.content(), Content::Broken)) {
+        if self.0.node.is_some_and(|it| matches!(it.resolved_content(), Content::Broken)) {
             return Err(ValueError::Reported);
         }
         read_value(seed, self.0)

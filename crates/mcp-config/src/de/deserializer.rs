@@ -33,7 +33,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        let value = match self.content() {
+        let value = match self.resolved_content() {
             Content::Bool(value) => Some(*value),
             _ => self.read_lax(lax::boolean),
         };
@@ -73,14 +73,16 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
 
     /// A missing value and null are `None`.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        match self.content() {
+        match self.resolved_content() {
             Content::Null => visitor.visit_none(),
             _ => visitor.visit_some(self),
         }
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        let Content::Text(text) = self.content() else { return Err(self.wrong_type(Expected::Text)) };
+        let Content::Text(text) = self.resolved_content() else {
+            return Err(self.wrong_type(Expected::Text));
+        };
         visitor.visit_str(text)
     }
 
@@ -89,12 +91,14 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        let Content::Sequence(items) = self.content() else { return Err(self.wrong_type(Expected::List)) };
+        let Content::Sequence(items) = self.resolved_content() else {
+            return Err(self.wrong_type(Expected::List));
+        };
         visitor.visit_seq(access::ListAccess::new(self.context, self.at, items))
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        let Content::Mapping(members) = self.content() else { return Err(self.not_a_mapping()) };
+        let Content::Mapping(members) = self.resolved_content() else { return Err(self.not_a_mapping()) };
         visitor.visit_map(access::NameMapAccess::new(self.context, self.at, members))
     }
 
@@ -104,7 +108,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ValueError> {
-        let Content::Mapping(members) = self.content() else { return Err(self.not_a_mapping()) };
+        let Content::Mapping(members) = self.resolved_content() else { return Err(self.not_a_mapping()) };
         visitor.visit_map(access::StructAccess::new(self.context, self.at, members, fields))
     }
 
@@ -116,7 +120,8 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
         if let Some(presence) = field::Presence::from_name(name) {
             return match self.node {
                 Some(node)
-                    if presence == field::Presence::Nullable && matches!(node.content(), Content::Null) =>
+                    if presence == field::Presence::Nullable
+                        && matches!(node.resolved_content(), Content::Null) =>
                 {
                     visitor.visit_u64(self.at.number())
                 }
@@ -152,7 +157,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
         visitor: V,
     ) -> Result<V::Value, ValueError> {
         let Some(words) = name.strip_prefix(SHAPE_PREFIX) else {
-            return match self.content() {
+            return match self.resolved_content() {
                 Content::Text(text) => visitor.visit_enum(text.as_str().into_deserializer()),
                 content => {
                     // The key of a variant with content. The visitor refuses such a variant: its type is not supported.
@@ -163,7 +168,7 @@ impl<'de> Deserializer<'de> for NodeDeserializer<'_> {
                 }
             };
         };
-        let shape = match self.content() {
+        let shape = match self.resolved_content() {
             Content::Text(_) => "text",
             Content::Mapping(_) => "mapping",
             Content::Sequence(_) => "list",

@@ -14,21 +14,21 @@ pub(crate) struct NodeDeserializer<'a> {
 }
 
 impl<'a> NodeDeserializer<'a> {
-    pub(super) fn content(&self) -> &'a Content {
-        self.node.map_or(&Content::Null, Node::content)
+    pub(super) fn resolved_content(&self) -> &'a Content {
+        self.node.map_or(&Content::Null, Node::resolved_content)
     }
 
     /// Reads the content by a lax conversion. `None` if the profile has no lax conversions.
     pub(super) fn read_lax<T>(&self, read: fn(&Content) -> Option<T>) -> Option<T> {
         match self.context.rules.scalar_rule {
             ScalarRule::Exact => None,
-            ScalarRule::Lax => read(self.content()),
+            ScalarRule::Lax => read(self.resolved_content()),
         }
     }
 
     /// The error for a value that is not a mapping.
     pub(super) fn not_a_mapping(&self) -> ValueError {
-        match self.content() {
+        match self.resolved_content() {
             Content::Text(text) if self.context.rules.syntax == Syntax::Yaml => unspaced_key(text)
                 .map_or_else(
                     || self.wrong_type(Expected::Mapping),
@@ -42,7 +42,7 @@ impl<'a> NodeDeserializer<'a> {
     pub(super) fn integer(&self) -> Result<i128, ValueError> {
         // Up to 2^53, an integral float is an exact integer.
         const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
-        let value = match self.content() {
+        let value = match self.resolved_content() {
             Content::Integer(value) => Some(i128::from(*value)),
             Content::Float(value) if value.fract() == 0.0 && value.abs() <= MAX_EXACT_FLOAT => {
                 Some(*value as i128)
@@ -57,7 +57,7 @@ impl<'a> NodeDeserializer<'a> {
 
     /// Reads a number.
     pub(super) fn number(&self) -> Result<f64, ValueError> {
-        let value = match self.content() {
+        let value = match self.resolved_content() {
             Content::Integer(value) => Some(*value as f64),
             Content::Float(value) => Some(*value),
             Content::Large(text) => match text.parse() {

@@ -80,8 +80,8 @@ codes! {
     UnknownEncoding = "0024" McpConfig,
     /// A header's name or value cannot be sent.
     InvalidHeader = "0025" McpConfig,
-    /// The name or value of an environment variable, or an argument, is invalid for a process.
-    InvalidEnvironment = "0026" McpConfig,
+    /// A process cannot receive the name or value of an environment variable, or an argument.
+    InvalidProcessText = "0026" McpConfig,
     /// `server` is empty.
     EmptyServer = "0027" Validation,
     /// An item uses a deprecated form.

@@ -1,6 +1,9 @@
 //! `Debug` output of values that may be secret but are plain strings in a public type.
 
-#![expect(dead_code, reason = "rustc does not count uses in derived implementations of Debug")]
+#![expect(
+    dead_code,
+    reason = "only derived implementations of `Debug` use these items, and rustc does not count those"
+)]
 
 use std::fmt;
 

@@ -112,7 +112,7 @@ fn detect_by_content(text: &str) -> Option<Dialect> {
     if let Some(servers) = root.get("servers") {
         // In YAML, `servers` alone is too common a key. In JSON it is the key of VS Code.
         let is_dominds = root.get("version").is_some() || has_transports(&servers.value);
-        return match servers.value.content() {
+        return match servers.value.resolved_content() {
             Content::Sequence(_) => None,
             _ if is_dominds => Some(Dialect::Dominds),
             _ => is_json.then_some(Dialect::McpJson),

@@ -181,7 +181,7 @@ pub(crate) fn warn_literal_parts(
     context: &ReadContext,
 ) {
     let unclosed = parts.iter().find_map(|part| match part {
-        TemplatePart::Text(text) if rule == ReferenceRule::Opencode => {
+        TemplatePart::Text(text) if rule == ReferenceRule::Braces => {
             template::find_unclosed_braces(text.expose())
         }
         _ => None,
@@ -199,7 +199,7 @@ pub(crate) fn warn_literal_parts(
                 | ReferenceRule::EditorAndOptionalShell => {
                     "write the value itself, or a variable of the environment: `${NAME}`".to_owned()
                 }
-                ReferenceRule::Opencode => {
+                ReferenceRule::Braces => {
                     "write the value itself, or a variable of the environment: `{env:NAME}`".to_owned()
                 }
             },

@@ -164,7 +164,7 @@ impl<'a> EditableFile<'a> {
             let edit = ok_or_unsupported(replace(self.layout, node, index, &data), FIELD_LAYOUT)?;
             return self.apply_verified(&[edit], &replaced);
         }
-        if node.members().is_none() && !matches!(node.content(), Content::Null) {
+        if node.members().is_none() && !matches!(node.resolved_content(), Content::Null) {
             return Err(unsupported_layout(&format!("'{}' is not a mapping there", last_key(above))));
         }
         let entry = NewEntry::Member(&key, &data);
@@ -183,7 +183,7 @@ impl<'a> EditableFile<'a> {
         let count = list.and_then(Node::items).map_or(0, <[_]>::len);
         let list = match list {
             Some(list) if count > 0 => list,
-            Some(node) if !matches!(node.content(), Content::Null | Content::Sequence(_)) => {
+            Some(node) if !matches!(node.resolved_content(), Content::Null | Content::Sequence(_)) => {
                 return Err(unsupported_layout(&format!("'{}' is not a list there", last_key(pointer))));
             }
             Some(_) | None => return self.set(pointer, &OutputValue::List(vec![value.clone()])),
@@ -270,7 +270,7 @@ impl<'a> EditableFile<'a> {
             NewEntry::Item(_) => child_pointer(&at, &count.to_string()),
         };
         // A null is replaced by a list or map, so only the whole value can be excluded from the comparison.
-        let from_nothing = matches!(value.content(), Content::Null);
+        let from_nothing = matches!(value.resolved_content(), Content::Null);
         let old = if from_nothing { vec![at.clone()] } else { Vec::new() };
         let changed = ChangedPointers { old, new: vec![if from_nothing { at } else { new }] };
         if matches!(value.content, Content::Shared(_)) {

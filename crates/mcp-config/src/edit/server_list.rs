@@ -50,7 +50,7 @@ pub(super) fn is_server_list(file: &EditableFile<'_>, at: &str, document: &Docum
     match document.profile {
         Profile::HoloDeck | Profile::HoloDeck07 | Profile::AcpV1 | Profile::AcpV2 => true,
         Profile::Dominds => false,
-        Profile::McpJson => match file.root.at(at).map(Node::content) {
+        Profile::McpJson => match file.root.at(at).map(Node::resolved_content) {
             Some(Content::Sequence(_)) => true,
             Some(Content::Null) | None => {
                 Program::of_servers(document.name, &file.root, at).entry_form == EntryForm::Continue

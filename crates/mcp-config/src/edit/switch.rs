@@ -115,7 +115,7 @@ fn choose_method(
     node: &Node,
     switch: Switch,
 ) -> Result<SwitchMethod, EditError> {
-    let bool_value = |key: &str| match node.get(key).map(|it| it.value.content()) {
+    let bool_value = |key: &str| match node.get(key).map(|it| it.value.resolved_content()) {
         Some(Content::Bool(value)) => Some(*value),
         _ => None,
     };

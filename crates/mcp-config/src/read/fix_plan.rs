@@ -52,54 +52,63 @@ impl<'a> SourceTree<'a> {
                 fix("make it a list of one".to_owned(), Applicability::Suggested, brackets, same_pointer)
             }
             FixIntent::ReplaceScheme(from, to) => {
-                let quote = usize::from(source.starts_with(['"', '\'']));
-                let found = source.get(quote..quote + from.len())?;
-                let start = diagnostic.span.start + quote;
-                let edit = TextEdit { span: start..start + from.len(), text: (*to).to_owned() };
-                let is_scheme = found.eq_ignore_ascii_case(from);
-                is_scheme.then(|| {
-                    fix(format!("write `{to}://`"), Applicability::Suggested, vec![edit], same_pointer)
-                })?
+                let edit = scheme_edit(diagnostic, source, from, to)?;
+                fix(format!("write `{to}://`"), Applicability::Suggested, vec![edit], same_pointer)
             }
             // Members of TOML have another layout.
             FixIntent::RemoveMember(..) | FixIntent::AddMembers { .. } if self.syntax == Syntax::Toml => {
                 return None;
             }
             FixIntent::RemoveMember(pointer, applicability) => {
-                let mapping = self.node(parent_pointer(pointer)?)?;
                 let key = last_key(pointer);
-                let index = mapping.members()?.iter().position(|it| *it.key.text == *key)?;
-                let edits = entry_edits::remove(Layout::new(self.text), mapping, index)?;
+                let edits = self.removal_edits(parent_pointer(pointer)?, &key)?;
                 let changed = [vec![pointer.clone()], Vec::new()];
                 fix(format!("remove `{}`", quoted(&key)), *applicability, edits, changed)
             }
-            FixIntent::AddMembers { mapping: at, after, members, applicability } => {
+            FixIntent::AddMembers { mapping, after, members, applicability } => {
                 let names: Vec<_> = members.iter().map(|it| format!("`{}`", it.0)).collect();
-                let mapping = self.node(at)?;
-                let position = match after {
-                    None => InsertPosition::First,
-                    Some(key) => {
-                        InsertPosition::After(mapping.members()?.iter().position(|it| &*it.key.text == *key)?)
-                    }
-                };
-                let text = Layout::new(self.text);
-                let mut edit: Option<TextEdit> = None;
-                for (key, value) in members {
-                    let value = &OutputValue::from_json(&RawJson::from_value(value).ok()?)?;
-                    let mut next =
-                        entry_edits::insert(text, mapping, position, NewEntry::Member(key, value))?;
-                    let next = next.pop().filter(|_| next.is_empty())?;
-                    edit = Some(match edit {
-                        None => next,
-                        Some(edit) => TextEdit { span: edit.span, text: edit.text + &next.text },
-                    });
-                }
-                let new = members.iter().map(|it| child_pointer(at, it.0)).collect();
-                fix(format!("add {}", names.join(" and ")), *applicability, vec![edit?], [Vec::new(), new])
+                let new = members.iter().map(|it| child_pointer(mapping, it.0)).collect();
+                let edit = self.insertion_edit(mapping, *after, members)?;
+                fix(format!("add {}", names.join(" and ")), *applicability, vec![edit], [Vec::new(), new])
             }
         };
         let fits = |it: &TextEdit| self.text.get(it.span.clone()).is_some();
         res.edits.iter().all(fits).then_some(res)
+    }
+
+    /// Edits that remove the member `key` of a mapping.
+    fn removal_edits(self, mapping: &str, key: &str) -> Option<Vec<TextEdit>> {
+        let mapping = self.node(mapping)?;
+        let index = mapping.members()?.iter().position(|it| &*it.key.text == key)?;
+        entry_edits::remove(Layout::new(self.text), mapping, index)
+    }
+
+    /// One edit that inserts members into a mapping, after the member `after` or at the beginning.
+    fn insertion_edit(
+        self,
+        mapping: &str,
+        after: Option<&str>,
+        members: &[(&'static str, serde_json::Value)],
+    ) -> Option<TextEdit> {
+        let mapping = self.node(mapping)?;
+        let position = match after {
+            None => InsertPosition::First,
+            Some(key) => {
+                InsertPosition::After(mapping.members()?.iter().position(|it| &*it.key.text == key)?)
+            }
+        };
+        let text = Layout::new(self.text);
+        let mut edit: Option<TextEdit> = None;
+        for (key, value) in members {
+            let value = &OutputValue::from_json(&RawJson::from_value(value).ok()?)?;
+            let mut next = entry_edits::insert(text, mapping, position, NewEntry::Member(key, value))?;
+            let next = next.pop().filter(|_| next.is_empty())?;
+            edit = Some(match edit {
+                None => next,
+                Some(edit) => TextEdit { span: edit.span, text: edit.text + &next.text },
+            });
+        }
+        edit
     }
 
     /// An edit that replaces the key or scalar of a diagnostic and keeps its quotes. `None` if it is neither plain nor
@@ -124,6 +133,15 @@ impl<'a> SourceTree<'a> {
     fn node(self, pointer: &str) -> Option<&'a Node> {
         self.root?.at(pointer)
     }
+}
+
+/// An edit that replaces the scheme of a URL. `None` if the text does not begin with `from`.
+fn scheme_edit(diagnostic: &RawDiagnostic, source: &str, from: &str, to: &str) -> Option<TextEdit> {
+    let quote = usize::from(source.starts_with(['"', '\'']));
+    let found = source.get(quote..quote + from.len())?;
+    let start = diagnostic.span.start + quote;
+    let edit = TextEdit { span: start..start + from.len(), text: to.to_owned() };
+    found.eq_ignore_ascii_case(from).then_some(edit)
 }
 
 /// Edits that quote a plain scalar on one line.

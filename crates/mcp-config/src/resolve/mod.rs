@@ -182,7 +182,7 @@ fn read_env_file(
             ReferenceRule::Editor
             | ReferenceRule::EditorAndShell
             | ReferenceRule::EditorAndOptionalShell
-            | ReferenceRule::Opencode => dotenv::parse_editor_env_file(&text),
+            | ReferenceRule::Braces => dotenv::parse_editor_env_file(&text),
             ReferenceRule::Literal | ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => {
                 dotenv::parse_env_file(&text)
             }
@@ -194,7 +194,7 @@ fn read_env_file(
                 ReferenceRule::Editor
                 | ReferenceRule::EditorAndShell
                 | ReferenceRule::EditorAndOptionalShell
-                | ReferenceRule::Opencode => "a relative path starts at the workspace",
+                | ReferenceRule::Braces => "a relative path starts at the workspace",
                 ReferenceRule::Literal | ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => {
                     "a relative path starts at the folder of the configuration file"
                 }

@@ -91,7 +91,7 @@ impl<'a> Resolver<'a> {
             | ReferenceRule::Editor
             | ReferenceRule::EditorAndShell
             | ReferenceRule::EditorAndOptionalShell
-            | ReferenceRule::Opencode => return,
+            | ReferenceRule::Braces => return,
         }
         if let Some(description) = &mut spec.description {
             *description =
@@ -165,7 +165,7 @@ impl<'a> Resolver<'a> {
             ReferenceRule::Editor
             | ReferenceRule::EditorAndShell
             | ReferenceRule::EditorAndOptionalShell
-            | ReferenceRule::Opencode => true,
+            | ReferenceRule::Braces => true,
         };
         let directory = || self.context.directory.to_string_lossy().into_owned();
         match name {
@@ -228,7 +228,7 @@ impl<'a> Resolver<'a> {
             ReferenceRule::Editor
             | ReferenceRule::EditorAndShell
             | ReferenceRule::EditorAndOptionalShell
-            | ReferenceRule::Opencode => &template::EDITOR_FOLDER_VARIABLES,
+            | ReferenceRule::Braces => &template::EDITOR_FOLDER_VARIABLES,
             ReferenceRule::ExpandWithFolder => &[template::WORKSPACE_FOLDER],
             ReferenceRule::Literal | ReferenceRule::Expand => &[],
         };

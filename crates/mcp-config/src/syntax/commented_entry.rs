@@ -1,6 +1,6 @@
-//! Turns an entry of a JSON object into line comments, and back.
+//! Turns a member of a JSON object into line comments, and back.
 //!
-//! Both directions only insert or delete comment markers and commas, so restoring an entry reproduces its bytes. The
+//! Both directions only insert or delete comment markers and commas, so restoring a member reproduces its bytes. The
 //! caller must read the new text again.
 
 use std::ops::Range;
@@ -9,7 +9,8 @@ use crate::diagnostic::TextEdit;
 use crate::syntax::layout::Layout;
 use crate::syntax::{Content, Node, Syntax, parse_as};
 
-/// Returns edits that comment out member `key` and keep the commas valid. `None` if its lines have other content.
+/// Returns edits that comment out member `key` and keep the commas valid. `None` if the node is not an object, has no
+/// such member, or if the lines of the member have other content.
 pub(crate) fn comment_out(layout: Layout<'_>, node: &Node, key: &str) -> Option<Vec<TextEdit>> {
     let members = node.members()?;
     let index = members.iter().position(|it| *it.key.text == *key)?;
@@ -25,10 +26,11 @@ pub(crate) fn comment_out(layout: Layout<'_>, node: &Node, key: &str) -> Option<
     }
     let mut edits = Vec::new();
     let mut line = layout.line_start(start);
-    let last = if has_comma { comma } else { end };
-    while line <= last {
+    let last_byte = if has_comma { comma } else { end };
+    while line <= last_byte {
         let content = layout.line(line);
         let line_indent = content.len() - content.trim_start().len();
+        // Lines that are indented more keep their indentation after the marker.
         let at = line + line_indent.min(indent.len());
         let marker = if line_indent == content.len() { "//" } else { "// " };
         edits.push(TextEdit { span: at..at, text: marker.to_owned() });
@@ -38,8 +40,12 @@ pub(crate) fn comment_out(layout: Layout<'_>, node: &Node, key: &str) -> Option<
         }
         line = next;
     }
-    // The new last member must not keep its comma.
-    if let (Some(before), false, true) = (index.checked_sub(1), has_comma, index + 1 == members.len()) {
+    // The member before a last one without a comma becomes the last and must not keep its comma.
+    let is_last = index + 1 == members.len();
+    if is_last
+        && !has_comma
+        && let Some(before) = index.checked_sub(1)
+    {
         let comma = layout.skip_blanks_and_comments(members[before].value.span.end);
         edits.insert(0, TextEdit { span: comma..comma + 1, text: String::new() });
     }
@@ -73,8 +79,8 @@ impl CommentedEntry {
                 let is_start =
                     split_line_comment(layout, line).is_some_and(|it| it.1.trim_start().starts_with('"'));
                 let found = is_start.then(|| CommentedEntry::parse_at(layout, line)).flatten();
-                let last = found.as_ref().map_or(line, |it| it.comma.end);
-                line = layout.next_line(last);
+                let end = found.as_ref().map_or(line, |it| it.comma.end);
+                line = layout.next_line(end);
                 if found.is_some() {
                     return found;
                 }
@@ -85,17 +91,19 @@ impl CommentedEntry {
 
     /// Parses the commented-out member that starts at this line. It ends at the line that closes its object.
     fn parse_at(layout: Layout<'_>, mut line: usize) -> Option<CommentedEntry> {
+        // The member without its markers, as an object on its own.
         let (mut markers, mut text) = (Vec::new(), String::from("{"));
         for _ in 0..MAX_LINES {
             let (marker, content) = split_line_comment(layout, line)?;
-            let (content_start, last_line) = (marker.end, text.len());
+            let (content_start, line_offset) = (marker.end, text.len());
             markers.push(marker);
             text.push_str(content);
             text.push('\n');
             if content.contains('}')
                 && let Some((key, end)) = parse_single_member(&format!("{text}}}"))
             {
-                let end = content_start + end.checked_sub(last_line)?;
+                // From the assembled text to the file: the member ends on this line.
+                let end = content_start + end.checked_sub(line_offset)?;
                 let comma = layout.skip_blanks_and_comments(end);
                 let has_comma = layout.text()[comma..].starts_with(',');
                 let comma = if has_comma { comma..comma + 1 } else { end..end };
@@ -131,22 +139,32 @@ impl CommentedEntry {
         object.span.start < self.markers[0].start && self.comma.end < object.span.end
     }
 
-    /// Edits that make the comment a member of this object again, with the commas it needs and no other.
+    /// Edits that make the comment a member of this object again, and insert or delete commas so that the object is
+    /// valid.
     pub(crate) fn restore(&self, layout: Layout<'_>, object: &Node) -> Vec<TextEdit> {
         let CommentedEntry { key: _, markers, comma } = self;
         let mut edits: Vec<_> =
             markers.iter().map(|it| TextEdit { span: it.clone(), text: String::new() }).collect();
         let members = object.members().unwrap_or_default();
         let before = members.iter().rfind(|it| it.value.span.end <= markers[0].start);
-        let end = before.map(|it| it.value.span.end);
-        let is_separated =
-            end.map(|it| layout.text()[layout.skip_blanks_and_comments(it)..].starts_with(','));
-        if let (Some(end), Some(false)) = (end, is_separated) {
-            edits.insert(0, TextEdit { span: end..end, text: ",".to_owned() });
+        let previous_comma = match before {
+            None => PreviousComma::NoMember,
+            Some(before) => {
+                let end = before.value.span.end;
+                let rest = &layout.text()[layout.skip_blanks_and_comments(end)..];
+                if rest.starts_with(',') {
+                    PreviousComma::Present
+                } else {
+                    PreviousComma::Missing { at: end }
+                }
+            }
+        };
+        if let PreviousComma::Missing { at } = previous_comma {
+            edits.insert(0, TextEdit { span: at..at, text: ",".to_owned() });
         }
         let is_last = members.last().is_none_or(|it| it.key.span.start < markers[0].start);
         // If the previous member still has its comma, the file used trailing commas, so keep this one.
-        if is_last && !comma.is_empty() && is_separated != Some(true) {
+        if is_last && !comma.is_empty() && previous_comma != PreviousComma::Present {
             edits.push(TextEdit { span: comma.clone(), text: String::new() });
         } else if !is_last && comma.is_empty() {
             edits.push(TextEdit { span: comma.clone(), text: ",".to_owned() });
@@ -155,12 +173,24 @@ impl CommentedEntry {
     }
 }
 
+/// The comma after the member before a commented-out one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PreviousComma {
+    /// There is no member before it.
+    NoMember,
+    /// The member before it ends at this position, without a comma.
+    Missing {
+        at: usize,
+    },
+    Present,
+}
+
 /// The key and the end of the only member of an object, if its value is an object.
 fn parse_single_member(object: &str) -> Option<(String, usize)> {
     let parsed = parse_as(object, Syntax::JsonWithComments);
     let root = parsed.root.filter(|_| parsed.diagnostics.is_empty())?;
     let [member] = root.members()? else { return None };
-    let is_object = matches!(member.value.content(), Content::Mapping(_));
+    let is_object = matches!(member.value.resolved_content(), Content::Mapping(_));
     is_object.then(|| (member.key.text.to_string(), member.value.span.end))
 }
 

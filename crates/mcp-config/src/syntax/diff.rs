@@ -21,7 +21,7 @@ fn compare_nodes(old: (&Node, String), new: (&Node, String), changed: &ChangedPo
     if changed.old.contains(&old_at) && changed.new.contains(&new_at) {
         return None;
     }
-    match (old_node.content(), new_node.content()) {
+    match (old_node.resolved_content(), new_node.resolved_content()) {
         (Content::Mapping(_), Content::Mapping(_)) | (Content::Sequence(_), Content::Sequence(_)) => {
             let mut old = compared_entries(old_node, &old_at, &changed.old);
             let mut new = compared_entries(new_node, &new_at, &changed.new);

@@ -24,7 +24,7 @@ pub fn to_json(node: &Node) -> Option<String> {
 }
 
 fn write_json(node: &Node, out: &mut String) -> Option<()> {
-    match node.content() {
+    match node.resolved_content() {
         Content::Null => out.push_str("null"),
         Content::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         Content::Integer(value) => write!(out, "{value}").ok()?,

@@ -1,11 +1,8 @@
-//! Interns keys, because many servers repeat the same few keys, and finds duplicate keys.
+//! Interns keys, because many servers repeat the same few keys.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::syntax::Member;
-
-/// A cache of recent keys. A key that is not found is allocated again.
+/// A cache of recent keys. A new key replaces the one in its slot, so a key may be allocated more than once.
 #[derive(Default)]
 pub(super) struct KeyInterner([Option<Rc<str>>; 32]);
 
@@ -20,24 +17,6 @@ impl KeyInterner {
             Some(known) if **known == *text => Rc::clone(known),
             Some(_) | None => Rc::clone(slot.insert(Rc::from(text))),
         }
-    }
-}
-
-/// The index of each key among the members, for large mappings.
-#[derive(Default)]
-pub(super) struct KeyIndex(HashMap<Rc<str>, usize>);
-
-impl KeyIndex {
-    /// The member that has this key.
-    pub(super) fn find<'a>(&mut self, members: &'a [Member], key: &str) -> Option<&'a Member> {
-        // Below this size, a linear search is faster than hashing.
-        const MAX_LINEAR_SEARCH: usize = 12;
-        if members.len() <= MAX_LINEAR_SEARCH {
-            return members.iter().find(|it| &*it.key.text == key);
-        }
-        let known = self.0.len();
-        self.0.extend((known..).zip(&members[known..]).map(|(at, it)| (Rc::clone(&it.key.text), at)));
-        self.0.get(key).map(|at| &members[*at])
     }
 }
 

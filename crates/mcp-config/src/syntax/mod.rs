@@ -8,6 +8,7 @@ mod diff;
 pub(crate) mod entry_edits;
 mod json;
 mod jsonc;
+mod key_index;
 mod key_interner;
 pub(crate) mod layout;
 mod look_alike;

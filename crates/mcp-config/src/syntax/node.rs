@@ -30,13 +30,13 @@ pub enum Content {
     Integer(i64),
     /// Another number.
     Float(f64),
-    /// A number that does not fit into `i64` or `f64`: an integer as decimal digits, another one as written.
+    /// A number that does not fit into `i64` or `f64`. Integers are stored as decimal digits, other numbers as written.
     Large(String),
     /// A text.
     Text(String),
-    /// A list.
+    /// A sequence of values; messages call it a list.
     Sequence(Vec<Node>),
-    /// An object.
+    /// A mapping of keys to values.
     Mapping(Vec<Member>),
     /// A value with an anchor, or an alias.
     Shared(Rc<Node>),
@@ -56,7 +56,7 @@ pub struct Member {
 /// A key, unique in its mapping.
 #[derive(Debug)]
 pub struct Key {
-    /// Its text; a number or boolean as written. Shared with the locations below it.
+    /// Its text; a number or boolean as written. An `Rc`, because each `Location` keeps the keys of its path.
     pub text: Rc<str>,
     /// Its bytes.
     pub span: Range<usize>,
@@ -91,23 +91,23 @@ impl Node {
     }
 
     /// The value, with aliases followed.
-    pub(crate) fn content(&self) -> &Content {
-        if let Content::Shared(target) = &self.content { target.content() } else { &self.content }
+    pub(crate) fn resolved_content(&self) -> &Content {
+        if let Content::Shared(target) = &self.content { target.resolved_content() } else { &self.content }
     }
 
     /// Its members, if it is a mapping.
     pub(crate) fn members(&self) -> Option<&[Member]> {
-        if let Content::Mapping(members) = self.content() { Some(members) } else { None }
+        if let Content::Mapping(members) = self.resolved_content() { Some(members) } else { None }
     }
 
     /// Its items, if it is a sequence.
     pub(crate) fn items(&self) -> Option<&[Node]> {
-        if let Content::Sequence(items) = self.content() { Some(items) } else { None }
+        if let Content::Sequence(items) = self.resolved_content() { Some(items) } else { None }
     }
 
     /// Its text, if it is text.
     pub(crate) fn text(&self) -> Option<&str> {
-        if let Content::Text(text) = self.content() { Some(text) } else { None }
+        if let Content::Text(text) = self.resolved_content() { Some(text) } else { None }
     }
 
     /// The member with this key.
@@ -137,6 +137,7 @@ impl Node {
     pub(crate) fn highlight_span(&self) -> Range<usize> {
         match &self.content {
             Content::Mapping(members) => members.first().map_or(self.span.clone(), |it| it.key.span.clone()),
+            // The same span: this node is the anchor, not an alias.
             Content::Shared(target) if target.span == self.span => target.highlight_span(),
             _ => self.span.clone(),
         }
@@ -144,7 +145,7 @@ impl Node {
 
     /// The type in words, for a message: `a list`.
     pub(crate) fn kind(&self) -> &'static str {
-        match self.content() {
+        match self.resolved_content() {
             Content::Null => "nothing",
             Content::Bool(_) => "a boolean",
             Content::Integer(_) | Content::Float(_) | Content::Large(_) => "a number",

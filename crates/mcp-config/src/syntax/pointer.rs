@@ -23,7 +23,7 @@ pub(crate) fn pointer_contains(parent: &str, pointer: &str) -> bool {
     pointer.strip_prefix(parent).is_some_and(|it| it.is_empty() || it.starts_with('/'))
 }
 
-/// The unescaped keys of a pointer.
+/// The unescaped segments of a pointer: keys of mappings, and indexes of lists.
 pub(crate) fn pointer_segments(pointer: &str) -> impl Iterator<Item = String> {
     pointer.split('/').skip(1).map(|it| it.replace("~1", "/").replace("~0", "~"))
 }
@@ -33,7 +33,7 @@ pub(crate) fn parent_pointer(pointer: &str) -> Option<&str> {
     pointer.rsplit_once('/').map(|it| it.0)
 }
 
-/// The last key, unescaped; empty for the root.
+/// The last segment, unescaped; empty for the root.
 pub(crate) fn last_key(pointer: &str) -> String {
     pointer_segments(pointer).last().unwrap_or_default()
 }

@@ -48,8 +48,8 @@ pub enum ReferenceRule {
     EditorAndShell,
     /// Like `EditorAndShell`; `$NAME` stays as it is if the variable is not set, as in Gemini CLI.
     EditorAndOptionalShell,
-    /// As in opencode: `{env:NAME}` and `{file:path}`.
-    Opencode,
+    /// `{env:NAME}` and `{file:path}`, as in opencode.
+    Braces,
 }
 
 /// Splits a text into literal parts and references.
@@ -57,7 +57,7 @@ pub fn split_references(text: &str, rule: ReferenceRule) -> Vec<TemplatePart> {
     let mut res = Vec::new();
     let mut rest = text;
     let mut searched = 0;
-    let opening = if rule == ReferenceRule::Opencode { '{' } else { '$' };
+    let opening = if rule == ReferenceRule::Braces { '{' } else { '$' };
     while let Some(found) = rest[searched..].find(opening) {
         let start = searched + found;
         let Some((part, length)) = parse_reference(&rest[start..], rule) else {
@@ -88,7 +88,7 @@ fn parse_reference(text: &str, rule: ReferenceRule) -> Option<(TemplatePart, usi
         ReferenceRule::Literal => return None,
         ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => false,
         ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::EditorAndOptionalShell => true,
-        ReferenceRule::Opencode => return parse_opencode_reference(text),
+        ReferenceRule::Braces => return parse_opencode_reference(text),
     };
     let Some(inner) = text.strip_prefix("${") else {
         let name = &text[1..];
@@ -102,7 +102,7 @@ fn parse_reference(text: &str, rule: ReferenceRule) -> Option<(TemplatePart, usi
             | ReferenceRule::Expand
             | ReferenceRule::ExpandWithFolder
             | ReferenceRule::Editor
-            | ReferenceRule::Opencode => return None,
+            | ReferenceRule::Braces => return None,
         };
         return Some((part, length + "$".len()));
     };
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn dia_06_opencode_has_references_in_braces() {
-        let check = |text, want| check_by(text, ReferenceRule::Opencode, want);
+        let check = |text, want| check_by(text, ReferenceRule::Braces, want);
         check("Bearer {env:TOKEN}", "'Bearer ' TOKEN");
         check("{env:A}{file:~/.key}x", "A <~/.key 'x'");
         check("{env:} {file:} {env:A.B} {A} {env:A", "'{env:} {file:} {env:A.B} {A} {env:A'");

@@ -1,8 +1,7 @@
 //! Servers of an ACP session: accepted entries, and diagnostics with positions.
 
 use mcp_host_config::acp::{
-    self, EnvVariable, HttpHeader, HttpTransport, Leniency, McpServerConfig, SseTransport, StdioTransport,
-    Tolerance,
+    self, EnvVariable, HttpHeader, HttpServer, Leniency, McpServerConfig, SseServer, StdioServer, Tolerance,
 };
 use mcp_host_config::{Document, Profile, ResolveContext, resolve};
 use mcp_host_model::{Endpoint, EnvInheritance, Sharing, SseFallback, TransportKind, TransportSpec};
@@ -224,15 +223,15 @@ fn acpx_10_request_without_a_required_member_is_refused() {
 
 #[test]
 fn acp_007_to_acp_011_serialized_servers_are_read_without_diagnostics() {
-    let mut stdio = StdioTransport::new("a", "/a");
+    let mut stdio = StdioServer::new("a", "/a");
     stdio.args = vec!["-x".into()];
     stdio.env = vec![EnvVariable::new("A", "b")];
-    let mut http = HttpTransport::new("b", "https://b.example");
+    let mut http = HttpServer::new("b", "https://b.example");
     http.headers = vec![HttpHeader::new("A", "b")];
     let servers = [
         McpServerConfig::Stdio(stdio),
         McpServerConfig::Http(http),
-        McpServerConfig::Sse(SseTransport::new("c", "http://c.example")),
+        McpServerConfig::Sse(SseServer::new("c", "http://c.example")),
     ];
     let text = serde_json::to_string(&serde_json::json!({ "mcpServers": servers })).unwrap();
     let reading = read_text(Profile::AcpV1, &text);

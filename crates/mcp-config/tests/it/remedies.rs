@@ -37,8 +37,8 @@ fn rpt_100_remedies_name_the_keys_of_codex() {
         "[mcp_servers.w]\nurl = 'https://a.example'\nbearer_token = 'x'\nheaders = { A = 'b' }\ntimeout = 5\n",
         "Codex has no key 'bearer_token', and the token is not sent; help: write `bearer_token_env_var = \"NAME\"`, \
          with the name of a variable that has the token\n\
-         Codex ignores 'headers'; only mcp-host obeys it; help: write `http_headers`\n\
-         Codex ignores 'timeout'; only mcp-host obeys it; help: write `tool_timeout_sec`",
+         Codex ignores 'headers'; only mcp-host reads it; help: write `http_headers`\n\
+         Codex ignores 'timeout'; only mcp-host reads it; help: write `tool_timeout_sec`",
     );
     check(
         CODEX,

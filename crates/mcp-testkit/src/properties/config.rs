@@ -127,7 +127,7 @@ pub fn template(bytes: &[u8]) {
         ReferenceRule::Editor,
         ReferenceRule::EditorAndShell,
         ReferenceRule::EditorAndOptionalShell,
-        ReferenceRule::Opencode,
+        ReferenceRule::Braces,
     ] {
         let pieces = template::split_references(text, rule);
         let mut at = 0;

@@ -30,7 +30,7 @@ pub(crate) use schema::schema;
 pub use session::{ListMember, SessionEntry, SessionMembers};
 #[cfg(feature = "files")]
 pub use types::{
-    EnvVariable, HttpHeader, HttpTransport, HttpType, McpServerConfig, SseTransport, SseType, StdioTransport,
+    EnvVariable, HttpHeader, HttpServer, HttpType, McpServerConfig, SseServer, SseType, StdioServer,
 };
 
 use lower::SessionContext;
@@ -64,7 +64,7 @@ fn read_entry(label: String, node: &Node, at: &Location, options: &SessionContex
     let mut res = ReadEntry::new(name, at, context);
     res.span = node.span.clone();
     if node.members().is_none() {
-        if !matches!(node.content(), Content::Broken) {
+        if !matches!(node.resolved_content(), Content::Broken) {
             let message = format!("a server must be an object, not {}", node.kind());
             context.error(Code::WrongType, at, message, "write `name`, and what its transport needs");
         }
@@ -156,7 +156,7 @@ fn select_transport<'a>(
     };
     let at = at.member(member, context);
     let Some(text) = member.value.text() else {
-        if !matches!(member.value.content(), Content::Broken) {
+        if !matches!(member.value.resolved_content(), Content::Broken) {
             let message = format!("'type' must be text, not {}", member.value.kind());
             let help = format!("write one of {}", rules.describe_types());
             context.error(Code::WrongType, &at, message, help);

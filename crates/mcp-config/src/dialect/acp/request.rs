@@ -21,7 +21,7 @@ pub(super) fn find_servers<'a>(
     rules: &ProtocolRules,
 ) -> Option<Vec<EntryNode<'a>>> {
     let at = Location::root(root, context);
-    match root.content() {
+    match root.resolved_content() {
         Content::Sequence(_) => {
             return list_entries(root, &at, "", context);
         }
@@ -89,7 +89,7 @@ fn find_in_request<'a>(
     };
     let (params_at, node) = (at.member(member, context), &member.value);
     if node.members().is_none() {
-        if !matches!(node.content(), Content::Broken) {
+        if !matches!(node.resolved_content(), Content::Broken) {
             let message = format!("'params' must be an object, not {}", node.kind());
             context.error(Code::WrongType, &params_at, message, EXAMPLE);
         }
@@ -118,7 +118,7 @@ fn check_session_id(node: &Node, at: &Location, context: &ReadContext) {
         Some(id) if id.trim().is_empty() => {
             context.error(Code::EmptyValue, &at, "'sessionId' must not be blank", help);
         }
-        None if !matches!(member.value.content(), Content::Broken) => {
+        None if !matches!(member.value.resolved_content(), Content::Broken) => {
             let message = format!("'sessionId' must be text, not {}", member.value.kind());
             context.error(Code::WrongType, &at, message, help);
         }
@@ -134,7 +134,7 @@ fn find_in_params<'a>(
     requirement: Requirement,
     context: &ReadContext,
 ) -> Option<Vec<EntryNode<'a>>> {
-    let given_cwd = node.get("cwd").filter(|it| !matches!(it.value.content(), Content::Broken));
+    let given_cwd = node.get("cwd").filter(|it| !matches!(it.value.resolved_content(), Content::Broken));
     if let Some(cwd) = given_cwd.filter(|_| members.cwd.is_none()) {
         let at = at.member(cwd, context);
         let message = "'cwd' must be an absolute path";
@@ -148,7 +148,7 @@ fn find_in_params<'a>(
         return Some(Vec::new());
     };
     let (at, list) = (at.member(member, context), &member.value);
-    match list.content() {
+    match list.resolved_content() {
         Content::Null => Some(Vec::new()),
         Content::Broken => None,
         Content::Sequence(_) => list_entries(list, &at, "mcpServers", context),

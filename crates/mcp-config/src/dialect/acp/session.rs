@@ -41,7 +41,7 @@ impl<T> ListMember<T> {
 
     /// Reads a member with `item` for each item.
     fn read(list: Option<&Node>, item: fn(&Node) -> T) -> ListMember<T> {
-        match list.map(|it| (it.content(), it.items())) {
+        match list.map(|it| (it.resolved_content(), it.items())) {
             None => ListMember::Absent,
             Some((Content::Null, _)) => ListMember::Null,
             Some((_, Some(items))) => ListMember::List(items.iter().map(item).collect()),
@@ -80,8 +80,9 @@ impl SessionMembers {
 impl SessionEntry {
     fn read(entry: &Node) -> SessionEntry {
         let text = |key: &str| entry.text_of(key).map(str::to_owned);
-        let is_null =
-            |key: &&str| entry.get(key).is_some_and(|it| matches!(it.value.content(), Content::Null));
+        let is_null = |key: &&str| {
+            entry.get(key).is_some_and(|it| matches!(it.value.resolved_content(), Content::Null))
+        };
         SessionEntry {
             name: text("name"),
             transport: text("type"),

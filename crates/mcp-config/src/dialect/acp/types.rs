@@ -4,18 +4,12 @@
 //! is read by the tolerant reader instead.
 
 use schemars::JsonSchema;
-use serde::de::Error;
+use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::diagnostic::redact::redact_url;
 
-// ACP requires support for all MCP transport types:
-// - stdio: MANDATORY - all agents must support
-// - http: OPTIONAL - only if mcpCapabilities.http: true
-// - sse: OPTIONAL - deprecated but still part of spec
-//
-// Transport validation must check against declared capabilities.
 /// A server of a session (ACP-007).
 ///
 /// Only `type` selects the transport; without one it is stdio, as in protocol version 1.
@@ -34,11 +28,11 @@ use crate::diagnostic::redact::redact_url;
 #[non_exhaustive]
 pub enum McpServerConfig {
     /// A child process.
-    Stdio(StdioTransport),
+    Stdio(StdioServer),
     /// Streamable HTTP.
-    Http(HttpTransport),
-    /// HTTP with server-sent events of 2024-11-05.
-    Sse(SseTransport),
+    Http(HttpServer),
+    /// HTTP with server-sent events, the transport of protocol version 2024-11-05.
+    Sse(SseServer),
 }
 
 impl McpServerConfig {
@@ -55,25 +49,25 @@ impl McpServerConfig {
 impl<'de> Deserialize<'de> for McpServerConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
-        // Serde's errors quote values, which may be secrets.
-        fn read<T: serde::de::DeserializeOwned, E: Error>(value: Value, what: &str) -> Result<T, E> {
-            T::deserialize(value)
-                .map_err(|_| E::custom(format!("not all fields of {what} are there and well")))
-        }
         let tag = value.get("type");
         match tag.map(Value::as_str) {
-            None | Some(Some("stdio")) => read(value, "a stdio server").map(McpServerConfig::Stdio),
-            Some(Some("http")) => read(value, "an http server").map(McpServerConfig::Http),
-            Some(Some("sse")) => read(value, "an sse server").map(McpServerConfig::Sse),
+            None | Some(Some("stdio")) => read_server(value, "a stdio server").map(McpServerConfig::Stdio),
+            Some(Some("http")) => read_server(value, "an http server").map(McpServerConfig::Http),
+            Some(Some("sse")) => read_server(value, "an sse server").map(McpServerConfig::Sse),
             Some(_) => Err(D::Error::custom("`type` must be one of `stdio`, `http`, `sse`")),
         }
     }
 }
 
+/// Reads a server. The error quotes no value, as serde's errors would: a value may be a secret.
+fn read_server<T: DeserializeOwned, E: Error>(value: Value, what: &str) -> Result<T, E> {
+    T::deserialize(value).map_err(|_| E::custom(format!("{what} has a missing or invalid field")))
+}
+
 /// A server that is a child process (ACP-008).
 #[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
-pub struct StdioTransport {
+pub struct StdioServer {
     /// The server's name in the session.
     pub name: String,
     /// Absolute path of the program.
@@ -85,17 +79,17 @@ pub struct StdioTransport {
     pub env: Vec<EnvVariable>,
 }
 
-impl StdioTransport {
+impl StdioServer {
     /// A server without arguments and variables.
-    pub fn new(name: impl Into<String>, command: impl Into<String>) -> StdioTransport {
-        StdioTransport { name: name.into(), command: command.into(), args: Vec::new(), env: Vec::new() }
+    pub fn new(name: impl Into<String>, command: impl Into<String>) -> StdioServer {
+        StdioServer { name: name.into(), command: command.into(), args: Vec::new(), env: Vec::new() }
     }
 }
 
 /// A server with a URL, over Streamable HTTP (ACP-009).
 #[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
-pub struct HttpTransport {
+pub struct HttpServer {
     /// Always `http`.
     #[serde(rename = "type")]
     pub type_field: HttpType,
@@ -108,17 +102,17 @@ pub struct HttpTransport {
     pub headers: Vec<HttpHeader>,
 }
 
-impl HttpTransport {
+impl HttpServer {
     /// A server without headers.
-    pub fn new(name: impl Into<String>, url: impl Into<String>) -> HttpTransport {
-        HttpTransport { type_field: HttpType::Http, name: name.into(), url: url.into(), headers: Vec::new() }
+    pub fn new(name: impl Into<String>, url: impl Into<String>) -> HttpServer {
+        HttpServer { type_field: HttpType::Http, name: name.into(), url: url.into(), headers: Vec::new() }
     }
 }
 
 /// A server with a URL, over HTTP with server-sent events (ACP-010).
 #[derive(derive_more::Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
-pub struct SseTransport {
+pub struct SseServer {
     /// Always `sse`.
     #[serde(rename = "type")]
     pub type_field: SseType,
@@ -131,16 +125,19 @@ pub struct SseTransport {
     pub headers: Vec<HttpHeader>,
 }
 
-impl SseTransport {
+impl SseServer {
     /// A server without headers.
-    pub fn new(name: impl Into<String>, url: impl Into<String>) -> SseTransport {
-        SseTransport { type_field: SseType::Sse, name: name.into(), url: url.into(), headers: Vec::new() }
+    pub fn new(name: impl Into<String>, url: impl Into<String>) -> SseServer {
+        SseServer { type_field: SseType::Sse, name: name.into(), url: url.into(), headers: Vec::new() }
     }
 }
 
 /// The `type` of an http server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::exhaustive_enums, reason = "the tag of one form; another tag is another form")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the `type` of one kind of server; another `type` is another struct"
+)]
 pub enum HttpType {
     /// `http`.
     #[default]
@@ -150,7 +147,10 @@ pub enum HttpType {
 
 /// The `type` of an sse server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[expect(clippy::exhaustive_enums, reason = "the tag of one form; another tag is another form")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the `type` of one kind of server; another `type` is another struct"
+)]
 pub enum SseType {
     /// `sse`.
     #[default]
@@ -165,7 +165,7 @@ pub enum SseType {
 pub struct EnvVariable {
     /// Its name.
     pub name: String,
-    /// Its value, without variables.
+    /// Its literal value; variables in it are not replaced.
     pub value: String,
 }
 
@@ -206,9 +206,9 @@ mod tests {
             r#"{"type":"sse","name":"a","url":"https://a.example/x#SECRET","headers":[]}"#,
         ];
         let shown = [
-            r#"Stdio(StdioTransport { name: "a", command: "/a", args: 1, env: [K=***] })"#,
-            r#"Http(HttpTransport { type_field: Http, name: "a", url: "https://a.example/x", headers: [A: ***] })"#,
-            r#"Sse(SseTransport { type_field: Sse, name: "a", url: "https://a.example/x", headers: [] })"#,
+            r#"Stdio(StdioServer { name: "a", command: "/a", args: 1, env: [K=***] })"#,
+            r#"Http(HttpServer { type_field: Http, name: "a", url: "https://a.example/x", headers: [A: ***] })"#,
+            r#"Sse(SseServer { type_field: Sse, name: "a", url: "https://a.example/x", headers: [] })"#,
         ];
         for (text, shown) in texts.into_iter().zip(shown) {
             let server: McpServerConfig = serde_json::from_str(text).unwrap();

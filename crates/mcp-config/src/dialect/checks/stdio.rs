@@ -8,7 +8,7 @@ pub(crate) fn check_env_name(name: &str) -> Result<(), CheckError> {
         return Ok(());
     }
     Err(CheckError::new(
-        Code::InvalidEnvironment,
+        Code::InvalidProcessText,
         "the name of an environment variable must not be empty or contain `=` or NUL",
         "write the name as the key, and the value after the colon",
     ))
@@ -29,10 +29,10 @@ fn check_no_nul(value: &str, message: &str) -> Result<(), CheckError> {
     if !value.contains('\0') {
         return Ok(());
     }
-    Err(CheckError::new(Code::InvalidEnvironment, message, "remove the character `\\0`"))
+    Err(CheckError::new(Code::InvalidProcessText, message, "remove the character `\\0`"))
 }
 
-/// Returns whether a path is absolute on some system: `/x`, `C:\\x`, `\\\\server\\x`.
+/// Returns whether a path is absolute on some system: `/x`, `C:\x`, `\\server\x`.
 pub(crate) fn is_absolute(path: &str) -> bool {
     let bytes = path.as_bytes();
     let drive = matches!(bytes, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn hd_016_variable_names_are_valid_for_the_system() {
+    fn hd_016_text_that_no_process_can_receive_is_rejected() {
         assert_eq!(check_env_name("A B"), Ok(()));
         for name in ["", "A=B", "A\0"] {
             assert!(check_env_name(name).is_err(), "{name:?}");

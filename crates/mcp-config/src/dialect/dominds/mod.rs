@@ -20,7 +20,7 @@ use wire::{DomindsServer, DomindsTransport};
 /// Reads the servers in file order. An id that looks like a number keeps its position too (DMX-17).
 pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     let at = Location::root(root, context);
-    if matches!(root.content(), Content::Broken) {
+    if matches!(root.resolved_content(), Content::Broken) {
         return Vec::new();
     }
     let DomindsFile { version, servers } =

@@ -7,19 +7,21 @@ use mcp_host_model::{
 use serde::Deserialize;
 
 use crate::dialect::checks::{self, UrlRule};
+use crate::dialect::write::common::{self, NamePolicies};
 use crate::dialect::write::entry_writer::EntryWriter;
 use crate::dialect::write::report::WriteReport;
+use crate::dialect::write::values;
 use crate::dialect::write::values::dominds_value;
-use crate::dialect::write::{common, values};
 use crate::syntax::output::{OutputMembers, OutputValue};
 use crate::syntax::template::ReferenceRule;
 
-/// Returns a server's name and its entry. `None` if Dominds cannot express the server, which is reported.
+/// Returns a server's name and its entry. `None`, with a report, if Dominds cannot express the server.
 pub(crate) fn write_server(
     server: &ServerSpec,
     report: &mut WriteReport<'_>,
 ) -> Option<(String, OutputValue)> {
     let ServerSpec { origin, transport, exposure, sharing, config, metadata, .. } = server;
+    // Dominds replaces references in `env` and `headers` only, whose values `dominds_value` writes.
     let mut entry = EntryWriter::new(server, ReferenceRule::Literal, report);
     match transport {
         TransportSpec::Stdio(spec) => {
@@ -46,21 +48,24 @@ pub(crate) fn write_server(
         }
     }
     if *sharing != Sharing::PerOwner {
+        // Spelled so by Dominds.
         entry.add("truely-stateless", OutputValue::scalar(true));
     }
     let EntryWriter { members: mut res, report, .. } = entry;
-    common::write_sharing(*sharing, *sharing, origin, &mut res, report);
+    // Not reported if it is not stated: `truely-stateless` has already expressed it.
+    res.extend(common::stated_sharing(origin));
     report.add_unsupported_if(server.description.is_some(), "description", "a description");
     let hidden = hide_unlisted(server.discovery, exposure, report);
-    res.extend(exposure_members(exposure, hidden, metadata.get("resources")));
-    common::report_naming(exposure, [NamePolicy::Reject, NamePolicy::Slug, NamePolicy::Slug], report);
+    res.extend(exposure_members(exposure, &hidden, metadata.get("resources")));
+    let (tools, others) = (NamePolicy::Reject, NamePolicy::Slug);
+    common::report_naming(exposure, NamePolicies { tools, prompts: others, resources: others }, report);
     common::report_limits(&server.limits, transport.kind(), &[], report);
     common::report_metadata(metadata, &["resources"], report);
     common::report_inputs(origin, report);
     Some((server.id.to_string(), OutputValue::Map(res)))
 }
 
-/// Writes a server over Streamable HTTP. `None` if its URL cannot be written, which is reported.
+/// Writes a server over Streamable HTTP. `None`, with a report, if its URL cannot be written.
 fn write_http(spec: &UrlSpec, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
     entry.report.add_unsupported_if(spec.client_credentials.is_some(), "auth", "client credentials");
     common::report_sse_fallback(spec.sse_fallback, entry.report);
@@ -77,32 +82,40 @@ fn write_http(spec: &UrlSpec, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
     Some(())
 }
 
-/// Decides for tools, prompts and resources whether a blacklist must hide them all. It must hide tools or prompts that
-/// the spec does not list, because Dominds always lists them. Reports this.
-fn hide_unlisted(discovery: Discovery, exposure: &Exposure, report: &mut WriteReport<'_>) -> [bool; 3] {
+/// Returns which lists need a blacklist of `*`: those of tools or prompts that the spec turns off, because Dominds
+/// always lists them. Reports this. A list with a filter of its own keeps it, and is only reported.
+fn hide_unlisted(
+    discovery: Discovery,
+    exposure: &Exposure,
+    report: &mut WriteReport<'_>,
+) -> Vec<&'static str> {
     let Discovery { tools, prompts, .. } = discovery;
-    let mut hide = |list: &str, listed: bool, rules: &ExposureRules| {
-        let is_unfiltered = rules.filter == ExposureFilter::default();
-        if !listed && is_unfiltered {
+    let mut hidden = Vec::new();
+    let lists = [("tools", tools, &exposure.tools), ("prompts", prompts, &exposure.prompts)];
+    for (list, _, rules) in lists.into_iter().filter(|(_, is_listed, _)| !is_listed) {
+        if rules.filter == ExposureFilter::default() {
             let why = format!("{} cannot express that something is not listed", report.title());
             let done = format!("hid them all with a blacklist of {list}");
             report.add_replaced(format!("discovery.{list}"), why, done);
-        } else if !listed {
+            hidden.push(list);
+        } else {
             report.add_unsupported(format!("discovery.{list}"), "that something is not listed");
         }
-        !listed && is_unfiltered
-    };
-    [hide("tools", tools, &exposure.tools), hide("prompts", prompts, &exposure.prompts), false]
+    }
+    hidden
 }
 
-/// The members `tools`, `prompts`, `resources` and `transform` of a server.
-fn exposure_members(exposure: &Exposure, hidden: [bool; 3], settings: Option<&RawJson>) -> OutputMembers {
-    let lists = common::exposure_lists(exposure);
-    // The transforms of the resources, which skills also use, become those of the server. A list's own transforms
-    // replace them, even if empty.
+/// The members `tools`, `prompts`, `resources` and `transform` of a server. A blacklist hides the `hidden` lists.
+fn exposure_members(
+    exposure: &Exposure,
+    hidden: &[&str],
+    resource_metadata: Option<&RawJson>,
+) -> OutputMembers {
+    // Dominds applies the transforms of a server to its resources and skills, so those of the resources are written
+    // there. A list's own transforms replace them, even if empty.
     let shared = &exposure.resources.transforms;
     let mut res = Vec::new();
-    for ((list, rules), hidden) in lists.into_iter().zip(hidden) {
+    for (list, rules) in common::exposure_lists(exposure) {
         let ExposureRules {
             filter: ExposureFilter { whitelist, blacklist },
             transforms,
@@ -113,14 +126,14 @@ fn exposure_members(exposure: &Exposure, hidden: [bool; 3], settings: Option<&Ra
         let mut members = Vec::new();
         common::push_non_empty(&mut members, "whitelist", pattern_list(whitelist));
         common::push_non_empty(&mut members, "blacklist", pattern_list(blacklist));
-        if hidden {
+        if hidden.contains(&list) {
             members.push(("blacklist".to_owned(), OutputValue::List(vec![OutputValue::text("*")])));
         }
         if transforms != shared {
             members.push(("transform".to_owned(), transform_list(transforms)));
         }
-        if let ("resources", Some(settings)) = (list, settings) {
-            members.extend(resource_settings(settings));
+        if let ("resources", Some(metadata)) = (list, resource_metadata) {
+            members.extend(resource_settings(metadata));
         }
         common::push_non_empty(&mut res, list, OutputValue::Map(members));
     }

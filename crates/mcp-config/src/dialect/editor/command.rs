@@ -14,7 +14,7 @@ impl StdioFields {
     /// Lowers the fields of an entry at `at` to the spec of a child process. `None` if the command is missing or
     /// invalid, which is reported.
     pub(super) fn lower(self, at: &Location, values: &ValueReader<'_>) -> Option<StdioSpec> {
-        let StdioFields { command, mut args, env, required_variables, env_file, cwd } = self;
+        let StdioFields { command, mut args, env, environment, required_variables, env_file, cwd } = self;
         let context = values.context;
         let plain = values.without_shell_syntax();
         let cwd_at = cwd.at;
@@ -28,7 +28,7 @@ impl StdioFields {
 
         let command_at = command.at;
         let is_missing = !command.is_given();
-        let mut environments = Vec::from(env);
+        let mut environments = vec![env, environment];
         let mut is_list = false;
         let mut all_args = Vec::new();
         let (program, program_at) = match command.into_value() {

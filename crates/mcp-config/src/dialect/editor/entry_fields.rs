@@ -38,8 +38,9 @@ pub(super) struct EntryFields {
 pub(super) struct StdioFields {
     pub(super) command: NullableField<CommandValue>,
     pub(super) args: Texts,
-    /// The variables under `env`, and those under `environment`.
-    pub(super) env: [NullableField<Environment>; 2],
+    pub(super) env: NullableField<Environment>,
+    /// The same under the key `environment`.
+    pub(super) environment: NullableField<Environment>,
     pub(super) required_variables: Texts,
     pub(super) env_file: NullableField<String>,
     pub(super) cwd: NullableField<String>,
@@ -83,7 +84,7 @@ impl EntryFields {
         let options: NullableField<ContinueOptions> = reader.read_one(EntryField::ContinueOptions);
         headers.extend(options.into_value().map(|it| it.headers));
         let is_given = |name: &str| {
-            node.get(name).is_some_and(|member| !matches!(member.value.content(), Content::Null))
+            node.get(name).is_some_and(|member| !matches!(member.value.resolved_content(), Content::Null))
         };
         EntryFields {
             name: reader.read_one(EntryField::Name),
@@ -92,10 +93,8 @@ impl EntryFields {
             stdio: StdioFields {
                 command: reader.read_one(EntryField::Command),
                 args: reader.read_one(EntryField::Arguments),
-                env: [
-                    reader.read_one(EntryField::Environment),
-                    reader.read_one(EntryField::SecondEnvironment),
-                ],
+                env: reader.read_one(EntryField::Environment),
+                environment: reader.read_one(EntryField::SecondEnvironment),
                 required_variables: reader.read_one(EntryField::RequiredVariables),
                 env_file: reader.read_one(EntryField::EnvFile),
                 cwd: reader.read_one(EntryField::Directory),

@@ -124,7 +124,7 @@ impl ValueReader<'_> {
 /// Rewrites a text, such as a working directory, to the form of the model, in which references are `${…}`.
 pub(super) fn normalize_references(text: &str, rule: ReferenceRule) -> String {
     let is_other_form = match rule {
-        ReferenceRule::Opencode | ReferenceRule::EditorAndOptionalShell => true,
+        ReferenceRule::Braces | ReferenceRule::EditorAndOptionalShell => true,
         ReferenceRule::Literal
         | ReferenceRule::Expand
         | ReferenceRule::ExpandWithFolder

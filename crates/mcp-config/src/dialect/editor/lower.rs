@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use mcp_host_model::{
-    ClientGrant, ConfigValue, ServerId, ServerSpec, Sharing, TransportKind, TransportSpec,
+    ClientGrant, ConfigValue, ServerId, ServerSpec, Sharing, SseFallback, TransportKind, TransportSpec,
     UnsetVariablePolicy, UrlSpec,
 };
 
-use crate::de::{Location, NullableField, ReadContext};
+use crate::de::{Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{Applicability, Code, FixIntent, quoted};
 use crate::dialect::editor::client_credentials;
 use crate::dialect::editor::conventions::{EntryForm, Program, ShellVariables, UrlSupport, VariableSyntax};
-use crate::dialect::editor::entry_fields::EntryFields;
+use crate::dialect::editor::entry_fields::{EntryFields, EntryUrl, StdioFields};
 use crate::dialect::editor::fields::{self, DeclaredInputs, ValueReader};
 use crate::dialect::editor::keys::{self, EntryField, EntryKey};
 use crate::dialect::editor::name_lists::NameLists;
@@ -28,7 +28,9 @@ use crate::syntax::{Node, to_json};
 pub(super) struct FileContext<'a> {
     pub(super) context: &'a ReadContext,
     /// The program that the path of the file belongs to.
-    pub(super) by_path: Option<&'static Program>,
+    pub(super) path_program: Option<&'static Program>,
+    /// The program of the entry. It may differ from `path_program`, because it also depends on the key of the servers
+    /// and on the content of the file.
     pub(super) program: &'static Program,
     /// The folder of the project that the entry belongs to, if the file states it.
     pub(super) project: Option<&'a str>,
@@ -37,9 +39,9 @@ pub(super) struct FileContext<'a> {
 }
 
 impl FileContext<'_> {
-    /// Whether the path of the file belongs to this program, so that it certainly reads the file.
-    pub(super) fn is_of(&self, program: &Program) -> bool {
-        program.has_file_of(self.by_path)
+    /// Whether the path shows that this program reads the file.
+    pub(super) fn is_read_by(&self, program: &Program) -> bool {
+        program.has_file_of(self.path_program)
     }
 }
 
@@ -48,9 +50,10 @@ impl FileContext<'_> {
 pub(super) struct LoweredEntry {
     /// The transport; `None` if none could be selected.
     pub(super) kind: Option<TransportKind>,
-    /// The program of the file provides the server itself.
-    pub(super) nothing_to_start: bool,
-    /// `None` if the entry has errors or nothing to start.
+    /// The program of the file provides the server itself, so there is nothing to start.
+    pub(super) is_built_in: bool,
+    /// `None` if the name or the transport is unusable, or if there is nothing to start. May be `Some` although errors
+    /// were reported.
     pub(super) spec: Option<ServerSpec>,
 }
 
@@ -62,26 +65,31 @@ pub(super) fn lower(
     at: &Location,
     file: &FileContext<'_>,
 ) -> LoweredEntry {
-    let FileContext { context, program, project, inputs, lists: _, by_path: _ } = *file;
-    let rule = match (program.variables, program.shell_variables) {
-        (VariableSyntax::Braces, _) => ReferenceRule::Opencode,
-        (_, ShellVariables::ReplacedEverywhere) => ReferenceRule::EditorAndOptionalShell,
-        (_, ShellVariables::Replaced) => ReferenceRule::EditorAndShell,
-        (_, ShellVariables::Literal) => ReferenceRule::Editor,
-    };
-    let values = ValueReader { context, inputs, rule, program };
+    let FileContext { context, program, project, inputs, lists: _, path_program: _ } = *file;
+    let EntryFields {
+        name: name_field,
+        description,
+        transports,
+        stdio,
+        urls,
+        headers,
+        header_variables,
+        token_variable,
+        durations,
+        sharing,
+        disabled: _,
+        enabled: _,
+        tools,
+        is_provided,
+    } = entry;
+    let values = ValueReader { context, inputs, rule: reference_rule(program), program };
     let id = match name {
         Some(name) => context.parse_id(name, &at.at_key(), ID_HELP),
-        None => parse_own_id(&entry.name, at, context),
+        None => parse_name_field(&name_field, at, context),
     };
     if name.is_some() {
-        // In a list of servers, lists are usual.
-        let environments =
-            entry.stdio.env.iter().filter(|it| matches!(it.value(), Some(Environment::List(_))));
-        let lists = environments.map(|it| &it.at);
-        let header_list =
-            matches!(entry.headers.value(), Some(Headers::List(_))).then_some(&entry.headers.at);
-        lists.chain(header_list).for_each(|it| fields::warn_about_list(it, context));
+        // Programs whose servers are a list write variables and headers as lists too.
+        warn_about_lists(&stdio, &headers, context);
     }
     if report_nested_fields(node, at, context) {
         return LoweredEntry::default();
@@ -89,42 +97,26 @@ pub(super) fn lower(
     if program.entry_form != EntryForm::Goose {
         report_goose_keys(node, at, program, context);
     }
-    if program.entry_form == EntryForm::Codex && file.is_of(program) {
-        report_keys_of_others(node, at, program, context);
+    if program.entry_form == EntryForm::Codex && file.is_read_by(program) {
+        report_keys_that_codex_ignores(node, at, program, context);
     }
-    let url = choose_url(entry.urls, context);
-    let declared = read_declared_transport(entry.transports, context);
-    let limits = fields::lower_limits(&entry.durations, program, context);
-    let exposure = fields::lower_exposure(entry.tools, program);
+    let url = choose_url(urls, context);
+    let declared = read_declared_transport(transports, context);
+    let limits = fields::lower_limits(&durations, program, context);
+    let exposure = fields::lower_exposure(tools, program);
 
-    let has_neither = !entry.stdio.command.is_given() && !url.slot.is_given();
-    if declared == DeclaredTransport::BuiltIn
-        || (has_neither && declared == DeclaredTransport::Undeclared && entry.is_provided)
-    {
-        return LoweredEntry { nothing_to_start: true, ..LoweredEntry::default() };
+    let has_command = stdio.command.is_given();
+    let is_undeclared = declared == DeclaredTransport::Undeclared && !has_command && !url.slot.is_given();
+    if declared == DeclaredTransport::BuiltIn || (is_undeclared && is_provided) {
+        return LoweredEntry { is_built_in: true, ..LoweredEntry::default() };
     }
-    let Some(choice) = choose_transport(declared, entry.stdio.command.is_given(), &url, at, &values) else {
+    let Some(choice) = choose_transport(declared, has_command, &url, at, &values) else {
         return LoweredEntry::default();
     };
-    // An empty list is accepted: editors' forms write them.
-    let with_content =
-        |key: &str, at| node.get(key).is_none_or(|it| !is_empty(&it.value)).then_some(at).flatten();
-    let foreign: &[Option<&Location>] = match choice {
-        TransportChoice::Stdio => {
-            &[with_content(url.key, url.slot.given_at()), with_content("headers", entry.headers.given_at())]
-        }
-        TransportChoice::Url(..) => &[
-            with_content("command", entry.stdio.command.given_at()),
-            with_content("args", entry.stdio.args.given_at()),
-            with_content("env", entry.stdio.env[0].given_at()),
-            with_content("environment", entry.stdio.env[1].given_at()),
-            with_content("envFile", entry.stdio.env_file.given_at()),
-            with_content("cwd", entry.stdio.cwd.given_at()),
-        ],
-    };
-    lowering::warn_without_effect(choice.kind().as_str(), foreign, context);
+    let without_effect = keys_without_effect(choice, node, &stdio, &url, &headers);
+    lowering::warn_without_effect(choice.kind().as_str(), &without_effect, context);
     if let (TransportChoice::Url(..), UrlSupport::Unsupported(own_way)) = (&choice, program.url_support)
-        && file.is_of(program)
+        && file.is_read_by(program)
     {
         let message = format!("{} only starts programs; only mcp-host connects to this URL", program.name);
         context.warning(Code::NoEffect, &url.slot.at.at_key(), message, own_way);
@@ -133,29 +125,11 @@ pub(super) fn lower(
     let mut origin = context.origin(at, node.span.clone());
     origin.url_key = url.key;
     let transport = match choice {
-        TransportChoice::Stdio => entry.stdio.lower(at, &values).map(TransportSpec::Stdio),
+        TransportChoice::Stdio => stdio.lower(at, &values).map(TransportSpec::Stdio),
         TransportChoice::Url(kind, sse_fallback) => {
-            let mut all_headers = Vec::new();
-            if kind == TransportKind::WebSocket {
-                lowering::warn_without_effect(kind.as_str(), &[entry.headers.given_at()], context);
-            } else {
-                all_headers = fields::lower_headers(entry.headers, &values);
-            }
-            let (names, token) = (entry.header_variables, &entry.token_variable);
-            all_headers.extend(fields::lower_header_variables(names, token, context));
-            let client_credentials = match kind {
-                TransportKind::Http | TransportKind::Sse => client_credentials::read(node, at, &values),
-                TransportKind::Stdio | TransportKind::WebSocket | _ => None,
-            };
-            if client_credentials.as_ref().is_some_and(|it| it.grant == ClientGrant::TokenExchange) {
-                report_shared_credentials(&entry.sharing, &all_headers, at, context);
-            }
-            url.lower(kind, &values).map(|url| {
-                let mut spec = UrlSpec::new(url);
-                (spec.headers, spec.client_credentials) = (all_headers, client_credentials);
-                spec.sse_fallback = sse_fallback;
-                lowering::url_transport(kind, spec)
-            })
+            let sharing = &sharing;
+            let fields = UrlFields { url, sse_fallback, headers, header_variables, token_variable, sharing };
+            fields.lower(kind, node, at, &values)
         }
     };
     let kind = Some(choice.kind());
@@ -165,23 +139,123 @@ pub(super) fn lower(
     origin.inputs = Arc::clone(&inputs.defaults);
     origin.project = project.map(str::to_owned);
     origin.start_limit = Some(program.start_limit);
-    origin.stated_sharing = entry.sharing.into_value().map(Sharing::from);
-    if program.variables == VariableSyntax::Unsupported && to_json(node).is_some_and(|it| it.contains("${")) {
-        origin.unset_variables = UnsetVariablePolicy::Keep;
-    } else if program.variables == VariableSyntax::Braces {
-        origin.unset_variables = UnsetVariablePolicy::Empty;
-    }
+    origin.stated_sharing = sharing.into_value().map(Sharing::from);
+    origin.unset_variables = unset_variable_policy(program, node);
     let mut spec = ServerSpec::new(id, origin, transport);
-    spec.description = entry.description.into_value();
+    spec.description = description.into_value();
     spec.sharing = spec.origin.stated_sharing.unwrap_or(Sharing::Auto);
     let is_lowered = |name: &str| keys::find(name).is_some_and(EntryKey::is_lowered);
     spec.metadata =
         collect_metadata([(lowering::EXTRA_METADATA, lowering::collect_unknown_members(node, is_lowered))]);
     (spec.limits, spec.exposure) = (limits, exposure);
-    LoweredEntry { kind, nothing_to_start: false, spec: Some(spec) }
+    LoweredEntry { kind, is_built_in: false, spec: Some(spec) }
 }
 
-/// Reports keys of a server that are among its variables, because their value is no text (RPT-107).
+/// The references that the program replaces.
+fn reference_rule(program: &Program) -> ReferenceRule {
+    match (program.variables, program.shell_variables) {
+        (VariableSyntax::Braces, _) => ReferenceRule::Braces,
+        (_, ShellVariables::ReplacedEverywhere) => ReferenceRule::EditorAndOptionalShell,
+        (_, ShellVariables::Replaced) => ReferenceRule::EditorAndShell,
+        (_, ShellVariables::Literal) => ReferenceRule::Editor,
+    }
+}
+
+/// What an unset variable means in an entry of the program.
+fn unset_variable_policy(program: &Program, entry: &Node) -> UnsetVariablePolicy {
+    match program.variables {
+        // A program without variables passes `${NAME}` on. Without `${` in its texts, an entry can only refer to
+        // variables by Codex's keys such as `env_vars`, and those must be set.
+        VariableSyntax::Unsupported if to_json(entry).is_some_and(|json| json.contains("${")) => {
+            UnsetVariablePolicy::Keep
+        }
+        VariableSyntax::Braces => UnsetVariablePolicy::Empty,
+        VariableSyntax::Plain
+        | VariableSyntax::EnvPrefix
+        | VariableSyntax::EnvPrefixAndInputs
+        | VariableSyntax::Secrets
+        | VariableSyntax::Unsupported => UnsetVariablePolicy::Reject,
+    }
+}
+
+/// Warns about variables and headers that are lists.
+fn warn_about_lists(stdio: &StdioFields, headers: &NullableField<Headers>, context: &ReadContext) {
+    let is_list = |slot: &&NullableField<Environment>| matches!(slot.value(), Some(Environment::List(_)));
+    let environments = [&stdio.env, &stdio.environment].into_iter().filter(is_list).map(|slot| &slot.at);
+    let header_list = matches!(headers.value(), Some(Headers::List(_))).then_some(&headers.at);
+    environments.chain(header_list).for_each(|at| fields::warn_about_list(at, context));
+}
+
+/// The given keys that have no effect with the chosen transport. Empty lists and mappings are accepted: the settings
+/// forms of editors write them.
+fn keys_without_effect<'a>(
+    choice: TransportChoice,
+    node: &Node,
+    stdio: &'a StdioFields,
+    url: &'a EntryUrl,
+    headers: &'a NullableField<Headers>,
+) -> Vec<Option<&'a Location>> {
+    let with_content =
+        |key: &str, at: Option<&'a Location>| at.filter(|_| !node.value(key).is_some_and(is_empty));
+    match choice {
+        TransportChoice::Stdio => {
+            vec![with_content(url.key, url.slot.given_at()), with_content("headers", headers.given_at())]
+        }
+        TransportChoice::Url(..) => vec![
+            with_content("command", stdio.command.given_at()),
+            with_content("args", stdio.args.given_at()),
+            with_content("env", stdio.env.given_at()),
+            with_content("environment", stdio.environment.given_at()),
+            with_content("envFile", stdio.env_file.given_at()),
+            with_content("cwd", stdio.cwd.given_at()),
+        ],
+    }
+}
+
+/// The fields of a server with a URL.
+struct UrlFields<'a> {
+    url: EntryUrl,
+    sse_fallback: SseFallback,
+    headers: NullableField<Headers>,
+    header_variables: NullableField<OrderedMap<String>>,
+    token_variable: NullableField<String>,
+    sharing: &'a NullableField<SharingKey>,
+}
+
+impl UrlFields<'_> {
+    /// Lowers the fields of an entry at `at`. `None` if the URL is missing or invalid, which is reported.
+    fn lower(
+        self,
+        kind: TransportKind,
+        node: &Node,
+        at: &Location,
+        values: &ValueReader<'_>,
+    ) -> Option<TransportSpec> {
+        let UrlFields { url, sse_fallback, headers, header_variables, token_variable, sharing } = self;
+        let context = values.context;
+        let mut all_headers = Vec::new();
+        if kind == TransportKind::WebSocket {
+            lowering::warn_without_effect(kind.as_str(), &[headers.given_at()], context);
+        } else {
+            all_headers = fields::lower_headers(headers, values);
+        }
+        all_headers.extend(fields::lower_header_variables(header_variables, &token_variable, context));
+        let client_credentials = match kind {
+            TransportKind::Http | TransportKind::Sse => client_credentials::read(node, at, values),
+            TransportKind::Stdio | TransportKind::WebSocket | _ => None,
+        };
+        if client_credentials.as_ref().is_some_and(|it| it.grant == ClientGrant::TokenExchange) {
+            report_shared_credentials(sharing, &all_headers, at, context);
+        }
+        let mut spec = UrlSpec::new(url.lower(kind, values)?);
+        (spec.headers, spec.client_credentials) = (all_headers, client_credentials);
+        spec.sse_fallback = sse_fallback;
+        Some(lowering::url_transport(kind, spec))
+    }
+}
+
+/// Reports keys of a server inside of its variables (RPT-107). A list or mapping there shows that the key belongs one
+/// level up.
 fn report_keys_in_environment(entry: &Node, at: &Location, context: &ReadContext) {
     let foreign_key = |name: &str| keys::foreign_key(name, EntryForm::Common);
     for name in keys::of_field(EntryField::Environment).map(|key| key.name) {
@@ -210,7 +284,7 @@ fn report_goose_keys(node: &Node, at: &Location, program: &Program, context: &Re
         let is_of_transport =
             matches!(key.field, EntryField::Command | EntryField::Environment | EntryField::Url);
         let Some(member) = node.get(key.name).filter(|_| is_of_transport) else { continue };
-        // Both keys are reported together.
+        // An entry with both keys is reported as one with the same field twice.
         if node.get(common).is_some() {
             continue;
         }
@@ -222,8 +296,8 @@ fn report_goose_keys(node: &Node, at: &Location, program: &Program, context: &Re
     }
 }
 
-/// Warns about keys that the program of the file ignores, although it has a key of its own for the same.
-fn report_keys_of_others(node: &Node, at: &Location, program: &Program, context: &ReadContext) {
+/// Warns about keys that Codex ignores, although it has a key of its own for the same.
+fn report_keys_that_codex_ignores(node: &Node, at: &Location, program: &Program, context: &ReadContext) {
     for member in node.members().unwrap_or_default() {
         let member_at = at.member(member, context);
         let Some(key) = keys::find(&member.key.text) else {
@@ -238,6 +312,7 @@ fn report_keys_of_others(node: &Node, at: &Location, program: &Program, context:
             }
             continue;
         };
+        // Codex has one timeout of a request, in seconds.
         let own_field = match key.field {
             EntryField::Timeout | EntryField::RequestMilliseconds => EntryField::RequestSeconds,
             field => field,
@@ -247,7 +322,7 @@ fn report_keys_of_others(node: &Node, at: &Location, program: &Program, context:
         else {
             continue;
         };
-        let message = format!("{} ignores '{}'; only mcp-host obeys it", program.name, key.name);
+        let message = format!("{} ignores '{}'; only mcp-host reads it", program.name, key.name);
         context.warning(Code::UnknownKey, &member_at.at_key(), message, format!("write `{own}`"));
     }
 }
@@ -288,7 +363,7 @@ fn report_nested_fields(entry: &Node, at: &Location, context: &ReadContext) -> b
         }
         res = true;
         let at = at.member(member, context);
-        // The key is unknown there, which would be reported as a misspelling.
+        // The reader has reported the key as an unknown one of `transport`; the next error replaces that.
         context.remove_diagnostics(&at);
         let message = format!("'{name}' must not be inside of 'transport'");
         let help = format!("move `{name}` up, next to `transport`");
@@ -304,7 +379,7 @@ fn is_empty(node: &Node) -> bool {
 const ID_HELP: &str = "give the server a short name";
 
 /// Parses the `name` of a server in a list; reports a missing one.
-fn parse_own_id(name: &NullableField<String>, at: &Location, context: &ReadContext) -> Option<ServerId> {
+fn parse_name_field(name: &NullableField<String>, at: &Location, context: &ReadContext) -> Option<ServerId> {
     if !name.is_given() {
         let help = "add `name`: servers in a list have no keys";
         context.error(Code::MissingKey, &at.missing("name", context), "'name' is required", help);

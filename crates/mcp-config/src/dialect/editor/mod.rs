@@ -55,11 +55,11 @@ pub(crate) fn read(
     extensions: &syntax::ExtensionSpans,
     context: &ReadContext,
 ) -> Vec<ReadEntry> {
-    let by_path = Program::of_file(&context.file);
-    if let Some(program) = by_path {
+    let path_program = Program::of_file(&context.file);
+    if let Some(program) = path_program {
         report_extensions(extensions, program, context);
     }
-    let roots = server_maps::find_servers(root, by_path, context);
+    let roots = server_maps::find_servers(root, path_program, context);
     downgrade_foreign_duplicates(&roots, context);
     let (inputs, lists) = (DeclaredInputs::read(root), NameLists::read(root));
     let mut res = Vec::new();
@@ -70,14 +70,14 @@ pub(crate) fn read(
     for ServerMap { node, at, program, project } in &roots {
         let file = lower::FileContext {
             context,
-            by_path,
+            path_program,
             program,
             project: project.as_deref(),
             inputs: &inputs,
             lists: &lists,
         };
         check_collection(node, at, &file);
-        match node.content() {
+        match node.resolved_content() {
             Content::Mapping(members) => {
                 res.reserve(members.len().min(MAX_SERVERS + 1));
                 for member in members.iter().take(MAX_SERVERS + 1) {
@@ -142,7 +142,7 @@ fn check_collection(node: &Node, at: &Location, file: &lower::FileContext<'_>) {
             (node.items().is_none(), "servers by their names", "write `{\"some-name\": {…}}`")
         }
     };
-    if !is_wanted && file.is_of(program) {
+    if !is_wanted && file.is_read_by(program) {
         let message = format!("{} reads {wanted} here, not {}", program.name, node.kind());
         file.context.warning(Code::WrongType, &at.at_key(), message, help);
     }
@@ -206,7 +206,7 @@ fn read_server(name: Option<&str>, node: &Node, at: &Location, file: &lower::Fil
     let mut res = ReadEntry::new(shown_name, at, context);
     res.span = node.span.clone();
     if node.members().is_none() {
-        if !matches!(node.content(), Content::Broken) {
+        if !matches!(node.resolved_content(), Content::Broken) {
             let message = format!("a server must be an object, not {}", node.kind());
             context.error(Code::WrongType, at, message, "write its `command` and `args`, or its `url`");
         }
@@ -240,7 +240,7 @@ fn read_server(name: Option<&str>, node: &Node, at: &Location, file: &lower::Fil
         }
         return res;
     }
-    if lowered.nothing_to_start && !had_error && !context.has_error(at) {
+    if lowered.is_built_in && !had_error && !context.has_error(at) {
         let is_extension = ["settings", "source"].iter().any(|it| node.get(it).is_some());
         let message = if is_extension {
             "there is nothing to start: the entry has only the settings of an editor's extension"
@@ -269,7 +269,7 @@ fn disabling_keys(fields: &EntryFields) -> Vec<(SwitchKey, Location)> {
 fn report_ignored_keys(disabled_by: &[(SwitchKey, Location)], file: &lower::FileContext<'_>) {
     let program = file.program;
     let is_obeyed = disabled_by.iter().any(|it| program.disabling == Disabling::Key(it.0));
-    let Some((key, at)) = disabled_by.first().filter(|_| !is_obeyed && file.is_of(program)) else {
+    let Some((key, at)) = disabled_by.first().filter(|_| !is_obeyed && file.is_read_by(program)) else {
         return;
     };
     let message =

@@ -37,9 +37,10 @@ impl Program {
         Program::of_file(path).unwrap_or(&UNKNOWN)
     }
 
-    /// Whether the program is known, and the program that the path of a file belongs to.
-    pub(super) fn has_file_of(&self, by_path: Option<&Program>) -> bool {
-        !self.is_unknown() && by_path.is_some_and(|it| it.name == self.name)
+    /// Whether the program is known, and is the one that the path of a file belongs to. Compares the names, because a
+    /// program with two kinds of files has two entries.
+    pub(super) fn has_file_of(&self, path_program: Option<&Program>) -> bool {
+        !self.is_unknown() && path_program.is_some_and(|it| it.name == self.name)
     }
 
     /// The program of the servers at the pointer `at` of a file: that of the path, unless the key of the servers or the
@@ -49,12 +50,12 @@ impl Program {
     }
 
     /// Like [`Program::of_servers`], with the program that the path belongs to.
-    pub(super) fn choose(by_path: Option<&'static Program>, root: &Node, at: &str) -> &'static Program {
-        let by_path = by_path.filter(|it| !it.is_unknown());
+    pub(super) fn choose(path_program: Option<&'static Program>, root: &Node, at: &str) -> &'static Program {
+        let path_program = path_program.filter(|it| !it.is_unknown());
         let keys = [pointer_segments(at).collect::<Vec<_>>().join("."), last_key(at)];
         // Many programs have the usual key.
         let of_key = |key: &String| PROGRAMS.iter().find(|it| it.key == key && it.key != UNKNOWN.key);
-        match (by_path, keys.iter().find_map(of_key)) {
+        match (path_program, keys.iter().find_map(of_key)) {
             (Some(program), _) if keys.iter().any(|it| program.key == it) => program,
             (_, Some(program)) => Program::of_content(root, at).unwrap_or(program),
             (Some(program), None) => program,

@@ -20,19 +20,19 @@ pub(super) struct ServerMap<'a> {
 /// Names of settings files of unknown programs, which are valid without servers.
 const SETTINGS_FILES: [&str; 3] = ["settings.json", "settings.jsonc", "settings.local.json"];
 
-/// Finds the maps and lists of servers. Reports a file without servers. `by_path` is the program that the path of the
-/// file belongs to.
+/// Finds the maps and lists of servers. Reports a file without servers. `path_program` is the program that the path of
+/// the file belongs to.
 pub(super) fn find_servers<'a>(
     root: &'a Node,
-    by_path: Option<&'static Program>,
+    path_program: Option<&'static Program>,
     context: &ReadContext,
 ) -> Vec<ServerMap<'a>> {
     let at = Location::root(root, context);
     let map_of = |node: &'a Node, at: Location, pointer: &str| {
-        let program = Program::choose(by_path, root, pointer);
+        let program = Program::choose(path_program, root, pointer);
         ServerMap { node, at, program, project: None }
     };
-    match root.content() {
+    match root.resolved_content() {
         Content::Sequence(_) => return vec![map_of(root, at, "")],
         Content::Mapping(_) => {}
         Content::Broken => return Vec::new(),
@@ -45,7 +45,7 @@ pub(super) fn find_servers<'a>(
             return Vec::new();
         }
     }
-    let file = FileKeys { by_path, root, at, context };
+    let file = FileKeys { path_program, root, at, context };
     let mut res = Vec::new();
     for key in server_keys() {
         let Some(member) = root.get(key).filter(|member| file.is_read(key, &member.value)) else { continue };
@@ -89,7 +89,7 @@ const EXAMPLE: &str =
 
 /// The top-level keys of a file.
 struct FileKeys<'a> {
-    by_path: Option<&'static Program>,
+    path_program: Option<&'static Program>,
     root: &'a Node,
     at: Location,
     context: &'a ReadContext,
@@ -98,7 +98,7 @@ struct FileKeys<'a> {
 impl FileKeys<'_> {
     /// The program of the file, if its path tells it.
     fn program(&self) -> Option<&'static Program> {
-        self.by_path.filter(|it| !it.is_unknown())
+        self.path_program.filter(|it| !it.is_unknown())
     }
 
     /// Whether servers are read under this key with this value.
@@ -107,7 +107,7 @@ impl FileKeys<'_> {
             NESTED_KEY => {
                 value.get("servers").is_some()
                     || is_map_of_servers(value)
-                    || self.by_path.is_some_and(|it| it.key == key)
+                    || self.path_program.is_some_and(|it| it.key == key)
             }
             // Only Codex has this key, in TOML. In other files it is misspelt.
             "mcp_servers" => may_be_toml(&self.context.file),
@@ -166,7 +166,7 @@ impl FileKeys<'_> {
         let (context, at) = (self.context, &self.at.at_key());
         let name = context.file.rsplit(['/', '\\']).next().unwrap_or_default();
         let members = self.root.members().unwrap_or_default();
-        let is_settings = self.by_path.is_some_and(|it| it.file_purpose == FilePurpose::Settings);
+        let is_settings = self.path_program.is_some_and(|it| it.file_purpose == FilePurpose::Settings);
         if is_settings || SETTINGS_FILES.contains(&name) {
             let message = "these settings have no MCP servers";
             let own_key = self.program().map(|it| it.key);

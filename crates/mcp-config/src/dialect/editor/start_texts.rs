@@ -144,7 +144,7 @@ fn find_foreign_reference(text: &str, rule: ReferenceRule) -> Option<&str> {
             is_found.then(|| &text[at..at + opening.len() + length + closing.len()])
         })
     };
-    let opencode = || if rule == ReferenceRule::Opencode { None } else { find("{env:", "}") };
+    let opencode = || if rule == ReferenceRule::Braces { None } else { find("{env:", "}") };
     // In a URL, `%` begins an encoded byte.
     let windows = || if text.contains("://") { None } else { find("%", "%") };
     find("{{", "}}").or_else(opencode).or_else(windows)
@@ -177,6 +177,6 @@ mod tests {
         {
             check(text, None);
         }
-        assert_eq!(find_foreign_reference("{env:TOKEN}", ReferenceRule::Opencode), None);
+        assert_eq!(find_foreign_reference("{env:TOKEN}", ReferenceRule::Braces), None);
     }
 }

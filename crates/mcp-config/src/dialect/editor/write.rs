@@ -10,7 +10,7 @@ use mcp_host_model::{
 
 use crate::dialect::checks;
 use crate::dialect::lowering::{EXTRA_METADATA, url_rule};
-use crate::dialect::write::common;
+use crate::dialect::write::common::{self, NamePolicies};
 use crate::dialect::write::entry_writer::EntryWriter;
 use crate::dialect::write::report::WriteReport;
 use crate::profile::rules::UrlPolicy;
@@ -69,7 +69,8 @@ pub(crate) fn write_server(
     write_limits(&mut res, limits);
     write_tools(&mut res, exposure, report);
     common::report_discovery(server.discovery, report);
-    common::report_naming(exposure, [NamePolicy::Qualify { class: NameClass::Strict }; 3], report);
+    let naming = NamePolicies::same(NamePolicy::Qualify { class: NameClass::Strict });
+    common::report_naming(exposure, naming, report);
     common::write_sharing(server.sharing, Sharing::Auto, origin, &mut res, report);
     common::report_limits(limits, kind, &["limits.request", "limits.connect", "limits.startup"], report);
     let mut written: &[&str] = &[];

@@ -6,7 +6,7 @@ use mcp_host_model::{
     Limits, RawJson, ServerSpec, Sharing, StdioSpec, TransportKind, TransportSpec, UrlSpec,
 };
 
-use crate::de::{FieldState, Location, ReadContext};
+use crate::de::{FieldState, Location, NullableField, OptionalField, ReadContext};
 use crate::dialect::holodeck::transport::{ItemField, TransportFields};
 use crate::dialect::holodeck::wire::{HoloDeckTransport, ToolItem};
 use crate::dialect::holodeck::{fields, transport};
@@ -82,16 +82,8 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         transport_fields.check_unused_command();
     }
 
-    let mut limits = Limits::default();
-    limits.request = fields::lower_request_timeout(&request_timeout, context);
-    limits.connect = lowering::lower_seconds(&timeout, context).unwrap_or(match kind {
-        Some(TransportKind::Sse) => lowering::SSE_CONNECT_TIMEOUT,
-        Some(TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http | _) | None => {
-            Limits::default().connect
-        }
-    });
-    limits.sse_read =
-        lowering::lower_seconds(&sse_read_timeout, context).unwrap_or(Limits::default().sse_read);
+    let timeouts = Timeouts { request: &request_timeout, connect: &timeout, sse_read: &sse_read_timeout };
+    let limits = timeouts.lower(kind, context);
     let args = fields::lower_args(args, context);
     let env = fields::lower_environment(env, context);
     let headers = lowering::lower_headers(headers.into_value(), context, |text: String, at| {
@@ -99,12 +91,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         parse_value(text, variables)
     });
     let encoding = fields::lower_encoding(&encoding, context);
-    for member in node.value("config").and_then(Node::members).unwrap_or_default() {
-        // The reader of `config` keeps it as JSON, in which every key is text (HD-028).
-        if member.key.kind == KeyKind::Scalar {
-            context.report_bad_key(&config.at, &member.key);
-        }
-    }
+    report_config_keys(node, &config.at, context);
     let config = config.into_value().and_then(|it| fields::lower_config(it, variables));
     let metadata = collect_metadata([
         ("server", server.value().map(RawJson::from_value)),
@@ -140,4 +127,35 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
     spec.sharing = spec.origin.stated_sharing.unwrap_or(Sharing::Auto);
     (spec.limits, spec.config, spec.metadata) = (limits, config, metadata);
     Some(spec)
+}
+
+/// The timeouts of an item.
+struct Timeouts<'a> {
+    request: &'a OptionalField<i64>,
+    connect: &'a NullableField<f64>,
+    sse_read: &'a NullableField<f64>,
+}
+
+impl Timeouts<'_> {
+    fn lower(&self, kind: Option<TransportKind>, context: &ReadContext) -> Limits {
+        let mut limits = Limits::default();
+        limits.request = fields::lower_request_timeout(self.request, context);
+        limits.connect = lowering::lower_seconds(self.connect, context).unwrap_or(match kind {
+            Some(TransportKind::Sse) => lowering::SSE_CONNECT_TIMEOUT,
+            Some(TransportKind::Stdio | TransportKind::WebSocket | TransportKind::Http | _) | None => {
+                limits.connect
+            }
+        });
+        limits.sse_read = lowering::lower_seconds(self.sse_read, context).unwrap_or(limits.sse_read);
+        limits
+    }
+}
+
+/// Reports keys of `config` that are no text: its reader keeps it as JSON, in which every key is text (HD-028).
+fn report_config_keys(item: &Node, config_at: &Location, context: &ReadContext) {
+    for member in item.value("config").and_then(Node::members).unwrap_or_default() {
+        if member.key.kind == KeyKind::Scalar {
+            context.report_bad_key(config_at, &member.key);
+        }
+    }
 }

@@ -32,7 +32,7 @@ pub(crate) fn tool_types() -> impl Iterator<Item = &'static str> {
 /// Reads the MCP items of an agent.
 pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
     let mut at = Location::root(root, context);
-    if root.members().is_none() && !matches!(root.content(), Content::Broken) {
+    if root.members().is_none() && !matches!(root.resolved_content(), Content::Broken) {
         let message = match tools(root) {
             Some(_) => "this is a list of tools without an agent".to_owned(),
             None => format!("an agent must be a mapping, not {}", root.kind()),
@@ -44,7 +44,7 @@ pub(crate) fn read(root: &Node, context: &ReadContext) -> Vec<ReadEntry> {
         at = at.member(member, context);
     }
     let Some(items) = list.items() else {
-        if !matches!(list.content(), Content::Null | Content::Broken) {
+        if !matches!(list.resolved_content(), Content::Null | Content::Broken) {
             let message = format!("'tools' must be a list, not {}", list.kind());
             context.error(Code::WrongType, &at, message, "begin each tool with `- `");
         }
@@ -88,7 +88,7 @@ fn read_item(index: usize, node: &Node, at: &Location, context: &ReadContext) ->
 /// Returns whether an item is an MCP tool, and reports items that were probably meant to be one.
 fn is_mcp_tool(node: &Node, at: &Location, context: &ReadContext) -> bool {
     if node.members().is_none() {
-        if !matches!(node.content(), Content::Broken) {
+        if !matches!(node.resolved_content(), Content::Broken) {
             let message = format!("a tool must be a mapping, not {}", node.kind());
             context.error(Code::WrongType, at, message, "write `name`, `type` and what the type needs");
         }
@@ -101,7 +101,7 @@ fn is_mcp_tool(node: &Node, at: &Location, context: &ReadContext) -> bool {
     };
     let at = at.member(tag, context);
     let Some(text) = tag.value.text() else {
-        if !matches!(tag.value.content(), Content::Broken) {
+        if !matches!(tag.value.resolved_content(), Content::Broken) {
             let message = format!("'type' must be text, not {}", tag.value.kind());
             context.error(Code::WrongType, &at, message, "an MCP server has `type: mcp`");
         }

@@ -36,13 +36,20 @@ pub(crate) fn write_sharing(
     members: &mut OutputMembers,
     report: &mut WriteReport<'_>,
 ) {
-    let word = match origin.stated_sharing {
-        None => return report_sharing(wanted, default, report),
-        Some(Sharing::Auto) => "auto",
-        Some(Sharing::Shared) => "shared",
-        Some(Sharing::PerOwner) => "per-client",
+    match stated_sharing(origin) {
+        Some(member) => members.push(member),
+        None => report_sharing(wanted, default, report),
+    }
+}
+
+/// The member `sharing`, if the source states it.
+pub(crate) fn stated_sharing(origin: &SpecOrigin) -> Option<(String, OutputValue)> {
+    let word = match origin.stated_sharing? {
+        Sharing::Auto => "auto",
+        Sharing::Shared => "shared",
+        Sharing::PerOwner => "per-client",
     };
-    members.push(("sharing".to_owned(), OutputValue::text(word)));
+    Some(("sharing".to_owned(), OutputValue::text(word)))
 }
 
 /// Reports a sharing of instances that differs from that of the dialect.
@@ -140,16 +147,33 @@ pub(crate) fn report_exposure(exposure: &Exposure, naming: Option<NamePolicy>, r
         }
     }
     if let Some(naming) = naming {
-        report_naming(exposure, [naming; 3], report);
+        report_naming(exposure, NamePolicies::same(naming), report);
     }
 }
 
-/// Reports name policies that differ from those of the dialect for tools, prompts and resources.
-pub(crate) fn report_naming(exposure: &Exposure, default: [NamePolicy; 3], report: &mut WriteReport<'_>) {
-    if exposure_lists(exposure).map(|it| it.1.naming) == default {
+/// The name policies of a dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NamePolicies {
+    pub(crate) tools: NamePolicy,
+    pub(crate) prompts: NamePolicy,
+    pub(crate) resources: NamePolicy,
+}
+
+impl NamePolicies {
+    /// The same policy for each list.
+    pub(crate) fn same(policy: NamePolicy) -> NamePolicies {
+        NamePolicies { tools: policy, prompts: policy, resources: policy }
+    }
+}
+
+/// Reports name policies that differ from those of the dialect. The report describes the dialect's policy for tools.
+pub(crate) fn report_naming(exposure: &Exposure, default: NamePolicies, report: &mut WriteReport<'_>) {
+    let Exposure { tools, prompts, resources, .. } = exposure;
+    let naming = NamePolicies { tools: tools.naming, prompts: prompts.naming, resources: resources.naming };
+    if naming == default {
         return;
     }
-    let fallback = match default[0] {
+    let fallback = match default.tools {
         NamePolicy::Reject => "names are unchanged; invalid names are left out",
         NamePolicy::Normalise { class: _ } => "invalid characters of names become `-`",
         NamePolicy::Qualify { class: _ } => "names begin with the server's name",

@@ -38,7 +38,7 @@ pub(crate) fn value_text(value: &ConfigValue, rule: ReferenceRule) -> Result<Str
         | ReferenceRule::Editor
         | ReferenceRule::EditorAndShell
         | ReferenceRule::EditorAndOptionalShell
-        | ReferenceRule::Opencode => reference(format!("${{{name}}}")),
+        | ReferenceRule::Braces => reference(format!("${{{name}}}")),
     };
     match value {
         ConfigValue::Literal(text) => literal(text.expose()),
@@ -73,7 +73,7 @@ fn unsupported_reason(rule: ReferenceRule) -> Reason {
         | ReferenceRule::Editor
         | ReferenceRule::EditorAndShell
         | ReferenceRule::EditorAndOptionalShell
-        | ReferenceRule::Opencode => "this reference cannot be written there",
+        | ReferenceRule::Braces => "this reference cannot be written there",
     }
 }
 

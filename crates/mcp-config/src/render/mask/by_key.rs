@@ -75,7 +75,7 @@ impl KeyMasker<'_> {
             return;
         }
         let is_secret = is_secret || targets.contains(&node.span.start);
-        match node.content() {
+        match node.resolved_content() {
             Content::Mapping(members) => {
                 for member in members {
                     let key = &member.key;

@@ -173,7 +173,7 @@ impl Masker {
             self.visible.push(node.span.clone());
             return;
         }
-        match node.content() {
+        match node.resolved_content() {
             Content::Mapping(members) => {
                 let command = members.iter().find(|it| COMMAND_KEYS.contains(&&*it.key.text));
                 for member in members {
@@ -258,7 +258,7 @@ impl Masker {
         }
         let Some(source) = text.get(span.clone()) else { return };
         let quoted = |it: char| source.len() > 1 && source.starts_with(it) && source.ends_with(it);
-        if matches!(node.content(), Content::Broken) && source.starts_with('*') {
+        if matches!(node.resolved_content(), Content::Broken) && source.starts_with('*') {
             self.visible.push(span);
         } else if quoted('"') || quoted('\'') {
             self.hidden.push(span.start + 1..span.end - 1);

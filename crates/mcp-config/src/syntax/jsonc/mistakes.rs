@@ -1,7 +1,7 @@
 //! Describes JSON syntax errors: what is wrong, where, and what to write.
 //!
-//! The library reports at which token it stopped. The cause is often a character that looks right, a habit from another
-//! language, or a bracket that was opened long before. No message quotes a value of the file.
+//! jsonc-parser reports at which token it stopped. The cause is often a character that looks right, a habit from
+//! another language, or a bracket that was opened long before. No message quotes a value of the file.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::syntax::{Syntax, look_alike};
 /// Signs of other languages, each with what is wrong and what to write.
 const FOREIGN_SIGNS: &[(&str, &str, &str)] = &[
     ("```", "the fence of a Markdown code block is not JSON", "remove the lines that begin with ```"),
-    ("`", "backquotes are not quotes", QUOTES),
+    ("`", "backquotes are not quotes", QUOTES_HELP),
     ("=", "`=` instead of `:`", "write `\"key\": value`"),
     (";", "`;` instead of `,`", "put a comma between the two"),
     ("...", "`...` is a placeholder for what was left out", "write what belongs here, or remove it"),
@@ -36,23 +36,23 @@ const FOREIGN_WORDS: &[(&str, &str)] = &[
     ("undefined", "null"),
 ];
 
-const NO_VALUE: (&str, &str) = ("a key has no value", "write a value after the `:`");
-const QUOTES: &str = "write names and texts in double quotes";
+/// The message and the help for a key without a value.
+const MISSING_VALUE: (&str, &str) = ("a key has no value", "write a value after the `:`");
+const QUOTES_HELP: &str = "write names and texts in double quotes";
 
 /// A text with a syntax error.
 pub(super) struct BrokenJson<'a> {
     /// The text without its byte order mark.
     pub(super) text: &'a str,
-    /// The size of the byte order mark.
-    pub(super) skipped: usize,
+    /// The length of the byte order mark in bytes; 0 without one.
+    pub(super) bom_len: usize,
     pub(super) syntax: Syntax,
 }
 
 impl BrokenJson<'_> {
-    /// The diagnostic for an error of the library.
+    /// The diagnostic for an error of jsonc-parser.
     pub(super) fn diagnose(&self, error: &ParseError, options: &ScannerOptions) -> RawDiagnostic {
-        let range = error.range();
-        let range = range.start..range.end.max(range.start);
+        let range = error.range().start..error.range().end;
         if let Some(diagnostic) = self.find_foreign_character(&range) {
             return diagnostic;
         }
@@ -71,8 +71,11 @@ impl BrokenJson<'_> {
                 }
             }
             ParseErrorKind::MultipleRootJsonValues if self.text[range.start..].starts_with(['}', ']']) => {
-                let diagnostic =
-                    self.diagnostic_at(range, "a closing bracket too many", "remove it, or the one before");
+                let diagnostic = self.diagnostic_at(
+                    range,
+                    "there is a closing bracket too many",
+                    "remove it, or the one before",
+                );
                 return match brackets.root_end {
                     Some(end) => {
                         diagnostic.label(self.span_in_file(end..end + 1), "the value of the file ends here")
@@ -88,24 +91,24 @@ impl BrokenJson<'_> {
 
     /// The bytes in the file, which may have a byte order mark before the text.
     fn span_in_file(&self, range: Range<usize>) -> Range<usize> {
-        range.start + self.skipped..range.end + self.skipped
+        range.start + self.bom_len..range.end + self.bom_len
     }
 
-    /// A diagnostic for some bytes of the text.
+    /// A diagnostic for a range of the text.
     fn diagnostic_at(&self, range: Range<usize>, message: &str, help: &str) -> RawDiagnostic {
         let span = self.span_in_file(range);
         RawDiagnostic::new(Code::Syntax, format!("invalid JSON: {message}"), "", span).help(help)
     }
 
-    /// Finds a character that JSON does not have, where the parser stopped.
+    /// Finds a character that JSON does not have. Checks each character of the word at the error, and the one after
+    /// it, because the parser stops at such a character or at the word before it.
     fn find_foreign_character(&self, range: &Range<usize>) -> Option<RawDiagnostic> {
-        // The parser stops at a word, which ends before the character, or at the character.
+        // The range is empty if something is missing there: no character is wrong.
         if range.is_empty() {
             return None;
         }
-        for (offset, character) in
-            self.text[range.start..].char_indices().take_while(|it| it.0 <= range.len())
-        {
+        let word = self.text[range.start..].char_indices().take_while(|it| it.0 <= range.len());
+        for (offset, character) in word {
             let at = range.start + offset;
             let rest = &self.text[at..];
             let found = |message: &str, help: &str| {
@@ -158,7 +161,7 @@ impl BrokenJson<'_> {
         Some(diagnostic.label(self.span_in_file(open.at..open.at + 1), label))
     }
 
-    /// The message and the help of an error without a special cause.
+    /// The message and the help of an error that has no more specific diagnostic.
     fn describe_error(&self, error: &ParseError) -> (&'static str, &'static str) {
         use ParseErrorKind as Kind;
         use ParseStringErrorKind as Text;
@@ -170,11 +173,11 @@ impl BrokenJson<'_> {
             }
             Kind::ExpectedComma => ("a comma is missing", "put a comma between the two"),
             Kind::ExpectedColonAfterObjectKey => ("a `:` is missing after a key", "write `\"key\": value`"),
-            Kind::ExpectedObjectValue => NO_VALUE,
-            _ if self.lacks_value(range.start) => NO_VALUE,
-            _ if self.has_extra_comma(range.start) => ("a comma too many", "remove the comma"),
-            Kind::ExpectedStringObjectProperty => ("a key is not in quotes", QUOTES),
-            Kind::SingleQuotedStringsNotAllowed => ("single quotes are not allowed", QUOTES),
+            Kind::ExpectedObjectValue => MISSING_VALUE,
+            _ if self.lacks_value(range.start) => MISSING_VALUE,
+            _ if self.has_extra_comma(range.start) => ("there is a comma too many", "remove the comma"),
+            Kind::ExpectedStringObjectProperty => ("a key is not in quotes", QUOTES_HELP),
+            Kind::SingleQuotedStringsNotAllowed => ("single quotes are not allowed", QUOTES_HELP),
             Kind::UnexpectedWord => self.describe_word(range.start),
             Kind::UnexpectedToken if self.is_word(range.start) => self.describe_word(range.start),
             Kind::UnterminatedArray | Kind::UnterminatedObject => {
@@ -209,7 +212,7 @@ impl BrokenJson<'_> {
             | Kind::UnaryPlusNumbersNotAllowed => {
                 ("a number is not written as JSON writes numbers", "write digits, such as 30 or 0.5")
             }
-            Kind::NestingDepthExceeded => ("it is nested too deep", SPLIT_FILE_HELP),
+            Kind::NestingDepthExceeded => ("the value is nested too deeply", SPLIT_FILE_HELP),
         }
     }
 
@@ -224,10 +227,10 @@ impl BrokenJson<'_> {
         let rest = &self.text[at..];
         let length = rest.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(rest.len());
         match FOREIGN_WORDS.iter().find(|it| it.0 == &rest[..length]).map(|it| it.1) {
-            Some("true") => ("a word of another language", "write `true`, in lower case"),
-            Some("false") => ("a word of another language", "write `false`, in lower case"),
-            Some(_) => ("a word of another language", "write `null`, or remove the key"),
-            None => ("unexpected word", QUOTES),
+            Some("true") => ("this word belongs to another language", "write `true`, in lower case"),
+            Some("false") => ("this word belongs to another language", "write `false`, in lower case"),
+            Some(_) => ("this word belongs to another language", "write `null`, or remove the key"),
+            None => ("unexpected word", QUOTES_HELP),
         }
     }
 
@@ -262,7 +265,7 @@ pub(in crate::syntax) const CONFLICT_HELP: &str =
 pub(super) struct Brackets {
     /// The brackets without a closing one, outermost first.
     pub(super) open: Vec<OpenBracket>,
-    /// The bracket that was probably not closed: another one's closing bracket closes it.
+    /// The first bracket whose closing bracket is indented less than it, so its own is probably missing.
     suspect: Option<OpenBracket>,
     /// The first bracket that is closed by the other kind, and the closing one.
     mismatch: Option<(OpenBracket, usize)>,
@@ -310,7 +313,6 @@ impl Brackets {
                 Token::CloseBrace | Token::CloseBracket => {
                     let Some(open) = res.open.pop() else { break };
                     if text[at..].starts_with(open.closing()) {
-                        // A closing bracket with less indentation was written for an outer bracket.
                         let is_first = line_start + indent == at;
                         if is_first && indent < open.indent && res.suspect.is_none() {
                             res.suspect = Some(open);

@@ -1,6 +1,6 @@
 //! Parses JSON, with or without comments, into a tree. Only this module depends on the JSON parser.
 //!
-//! The tree is built from tokens in one pass. After a syntax error, the library's parser determines the messages.
+//! The tree is built from tokens in one pass. After a syntax error, the parser of jsonc-parser determines the messages.
 //! Characters that it accepts but JSON does not (line breaks in strings, unusual blanks) are reported here, and so are
 //! duplicate keys, with both positions. The limits are those of YAML.
 
@@ -16,7 +16,8 @@ use jsonc_parser::tokens::Token;
 
 use crate::diagnostic::{Code, RawDiagnostic, floor_char_boundary};
 use crate::syntax::jsonc::options::{SCANNER, control_character_diagnostic};
-use crate::syntax::key_interner::{KeyIndex, KeyInterner};
+use crate::syntax::key_index::KeyIndex;
+use crate::syntax::key_interner::KeyInterner;
 use crate::syntax::parsed_text::{
     MAX_BYTES, MAX_DEPTH, MAX_VALUES, duplicate_key_diagnostic, too_deep_message, too_large_diagnostic,
     too_many_values_message,
@@ -31,11 +32,11 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
     if text.len() > MAX_BYTES {
         return ParsedText::too_large();
     }
-    let skipped = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-    let text = &text[skipped..];
+    let bom_len = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let text = &text[bom_len..];
     let mut reader = JsonReader {
         text,
-        skipped,
+        bom_len,
         syntax,
         scanner: Scanner::new(text, &SCANNER),
         keys: KeyInterner::default(),
@@ -54,7 +55,7 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
         }
         Err(StopReason::Syntax) => {
             reader.dropped.clear();
-            reader.diagnostics = recovery::find_errors(text, skipped, syntax);
+            reader.diagnostics = recovery::find_errors(text, bom_len, syntax);
             if reader.diagnostics.is_empty() {
                 let message = "invalid JSON: unexpected character";
                 reader.diagnostics.push(RawDiagnostic::new(Code::Syntax, message, "", reader.span()));
@@ -69,7 +70,7 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
         && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
     {
         let at = reader.character_span(error.line(), error.column());
-        let character = reader.text.get(at.start - skipped..).and_then(|it| it.chars().next());
+        let character = reader.text.get(at.start - bom_len..).and_then(|it| it.chars().next());
         let described = character.and_then(look_alike::describe);
         let (message, help) = described.unwrap_or_else(|| {
             (
@@ -83,7 +84,7 @@ pub(super) fn parse(text: &str, syntax: Syntax) -> ParsedText {
     let JsonReader { dropped, diagnostics, mut extensions, .. } = reader;
     if syntax == Syntax::JsonWithComments && root.is_some() {
         extensions.unusual_blank =
-            find_unusual_blank(text).map(|span| span.start + skipped..span.end + skipped);
+            find_unusual_blank(text).map(|span| span.start + bom_len..span.end + bom_len);
     }
     ParsedText { root, dropped, diagnostics, extensions }
 }
@@ -124,8 +125,8 @@ pub(super) fn has_comment(text: &str) -> bool {
 struct JsonReader<'a> {
     /// The text without its byte order mark.
     text: &'a str,
-    /// The size of the byte order mark.
-    skipped: usize,
+    /// The length of the byte order mark in bytes; 0 without one.
+    bom_len: usize,
     syntax: Syntax,
     scanner: Scanner<'a>,
     keys: KeyInterner,
@@ -156,7 +157,7 @@ impl<'a> JsonReader<'a> {
     /// Reads the only value of the text; an empty text is null.
     fn read_document(&mut self) -> Result<Node, StopReason> {
         let Some(first) = self.next_token()? else {
-            return Ok(Node::new(Content::Null, self.skipped..self.skipped));
+            return Ok(Node::new(Content::Null, self.bom_len..self.bom_len));
         };
         let root = self.read_value(first)?;
         if self.next_token()?.is_some() { Err(StopReason::Syntax) } else { Ok(root) }
@@ -318,7 +319,7 @@ impl<'a> JsonReader<'a> {
 
     /// The bytes of the current token in the text.
     fn span(&self) -> Range<usize> {
-        self.scanner.token_start() + self.skipped..self.scanner.token_end() + self.skipped
+        self.scanner.token_start() + self.bom_len..self.scanner.token_end() + self.bom_len
     }
 
     /// The character at a line and byte column, both from 1, as serde_json counts.
@@ -326,7 +327,7 @@ impl<'a> JsonReader<'a> {
         let start = self.text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
         let start = floor_char_boundary(self.text, start + column.saturating_sub(1));
         let length = self.text[start..].chars().next().map_or(0, char::len_utf8);
-        start + self.skipped..start + length + self.skipped
+        start + self.bom_len..start + length + self.bom_len
     }
 }
 

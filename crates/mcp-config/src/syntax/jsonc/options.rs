@@ -15,7 +15,7 @@ pub(super) const SCANNER: ScannerOptions = ScannerOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The options of the library's parser for a syntax.
+/// The options of jsonc-parser's parser for a syntax.
 pub(super) fn parse_options(syntax: Syntax) -> ParseOptions {
     let lenient = syntax == Syntax::JsonWithComments;
     ParseOptions {

@@ -27,18 +27,18 @@ struct Correction {
     doubtful_until: usize,
 }
 
-/// The syntax errors of a text without its byte order mark, which has the size `skipped`.
-pub(super) fn find_errors(text: &str, skipped: usize, syntax: Syntax) -> Vec<RawDiagnostic> {
+/// The syntax errors of a text without its byte order mark, which has the length `bom_len`.
+pub(super) fn find_errors(text: &str, bom_len: usize, syntax: Syntax) -> Vec<RawDiagnostic> {
     let mut copy = text.to_owned();
     // The ends of the corrections in the copy, and how much longer the copy is up to there.
     let mut shifts: Vec<(usize, isize)> = Vec::new();
     let mut res: Vec<RawDiagnostic> = Vec::new();
     let mut next_start = 0;
     while res.len() < MAX_ERRORS {
-        let broken = BrokenJson { text: &copy, skipped, syntax };
+        let broken = BrokenJson { text: &copy, bom_len, syntax };
         let (at, mut diagnostic, correction) = match (broken.find_bad_string(), broken.parse_error()) {
             (Some(token), error) if error.as_ref().is_none_or(|it| token.start < it.range().start) => {
-                let start = token.start + skipped;
+                let start = token.start + bom_len;
                 let diagnostic = match broken.is_unclosed_string(&token) {
                     true => {
                         let message = "invalid JSON: a quote is not closed on its line";
@@ -57,7 +57,7 @@ pub(super) fn find_errors(text: &str, skipped: usize, syntax: Syntax) -> Vec<Raw
                 };
                 let diagnostic = match error.kind() {
                     Kind::NestingDepthExceeded => {
-                        let start = range.start + skipped;
+                        let start = range.start + bom_len;
                         too_large_diagnostic(too_deep_message(), "", start..start + 1)
                     }
                     _ => broken.diagnose(&error, &SCANNER),
@@ -70,8 +70,8 @@ pub(super) fn find_errors(text: &str, skipped: usize, syntax: Syntax) -> Vec<Raw
             break;
         }
         let original = |position: usize| {
-            let shift = shifts.iter().rfind(|it| it.0 + skipped <= position).map_or(0, |it| it.1);
-            position.saturating_add_signed(-shift).min(text.len() + skipped)
+            let shift = shifts.iter().rfind(|it| it.0 + bom_len <= position).map_or(0, |it| it.1);
+            position.saturating_add_signed(-shift).min(text.len() + bom_len)
         };
         let labels = diagnostic.labels.iter_mut().map(|it| &mut it.span);
         for span in labels.chain([&mut diagnostic.span]) {
@@ -90,7 +90,7 @@ pub(super) fn find_errors(text: &str, skipped: usize, syntax: Syntax) -> Vec<Raw
 }
 
 impl BrokenJson<'_> {
-    /// The first error of the library's parser.
+    /// The first error of jsonc-parser.
     fn parse_error(&self) -> Option<ParseError> {
         parse_to_ast(self.text, &CollectOptions::default(), &parse_options(self.syntax)).err()
     }

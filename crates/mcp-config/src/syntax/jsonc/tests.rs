@@ -112,8 +112,8 @@ fn habits_of_other_languages_are_named() {
     check("{\"a\": `b`}", "backquotes are not quotes", "`");
     check("```json\n{}\n```", "the fence of a Markdown code block is not JSON", "`");
     check("{\"a\": 1, ...}", "`...` is a placeholder for what was left out", ".");
-    check("{\"a\": True}", "a word of another language", "True");
-    check("[None]", "a word of another language", "None");
+    check("{\"a\": True}", "this word belongs to another language", "True");
+    check("[None]", "this word belongs to another language", "None");
     check("{\n<<<<<<< HEAD\n\"a\": 1\n}", "an unresolved merge conflict", "<");
     check("{\"a\": \"b \"c\" d\"}", "a quote in the middle of a text ends it", "c");
 }
@@ -146,7 +146,7 @@ fn missing_bracket_is_reported_where_it_opened() {
     );
     check_bracket("{\"a\": [1, 2}", "`}` does not close `[`", "}", "[1");
     check_bracket("{\"a\": {\"b\": 1]}", "`]` does not close `{`", "]}", "{\"b");
-    check_bracket("{\"a\": {}}}", "a closing bracket too many", "}", "}}");
+    check_bracket("{\"a\": {}}}", "there is a closing bracket too many", "}", "}}");
 }
 
 #[test]

@@ -14,7 +14,8 @@ use std::rc::Rc;
 use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use crate::diagnostic::{Code, RawDiagnostic, quoted};
-use crate::syntax::key_interner::{KeyIndex, KeyInterner};
+use crate::syntax::key_index::KeyIndex;
+use crate::syntax::key_interner::KeyInterner;
 use crate::syntax::parsed_text::{
     MAX_BYTES, MAX_DEPTH, MAX_VALUES, duplicate_key_diagnostic, too_deep_message, too_large_diagnostic,
     too_many_values_message,
@@ -258,7 +259,7 @@ impl YamlBuilder {
             self.diagnostics.push(mistakes::unusual_blank_diagnostic(span, blank));
             self.is_misread = true;
         }
-        let (text, kind): (Rc<str>, _) = match node.content() {
+        let (text, kind): (Rc<str>, _) = match node.resolved_content() {
             Content::Text(text) => (self.keys.intern(text), KeyKind::Text),
             Content::Integer(value) => (value.to_string().into(), KeyKind::Scalar),
             Content::Large(digits) => (digits.as_str().into(), KeyKind::Scalar),
@@ -266,7 +267,7 @@ impl YamlBuilder {
                 (source.unwrap_or_default().into(), KeyKind::Scalar)
             }
             Content::Sequence(_) | Content::Mapping(_) | Content::Shared(_) | Content::Broken => {
-                if !matches!(node.content(), Content::Broken) {
+                if !matches!(node.resolved_content(), Content::Broken) {
                     let message = format!("a key must be text, not {}", node.kind());
                     let diagnostic =
                         RawDiagnostic::new(Code::BadKey, message, self.pointer(), node.span.clone());
