@@ -63,7 +63,7 @@ impl PageCursor {
     }
 }
 
-/// A defect of a page that leaves its items readable.
+/// A defect of a page whose items, if any, could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PageDefect {

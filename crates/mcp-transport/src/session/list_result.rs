@@ -2,7 +2,7 @@
 
 use mcp_host_model::{Freshness, InvalidItem, PageDefect, RpcError};
 
-/// A list of all pages, or of those that could be read.
+/// The items of all pages, or of those that could be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListResult<T> {
@@ -16,7 +16,7 @@ pub struct ListResult<T> {
     pub defect: Option<ListDefect>,
 }
 
-/// A defect of a list whose first items were read.
+/// Why items may be missing from a list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListDefect {
@@ -26,10 +26,10 @@ pub enum ListDefect {
     /// The list has more pages, items or bytes than the limits of the server allow. The rest was not read.
     #[error("{0}")]
     TooLong(String),
-    /// The server sent an error beside the list.
-    #[error("the server sent an error beside it: {0}")]
+    /// A response contained both a list and an error.
+    #[error("the response has both a list and an error: {0}")]
     Error(RpcError),
-    /// A page is wrong as a whole.
+    /// A page had a null list or an unreadable cursor.
     #[error("{0}")]
     Page(PageDefect),
     /// A page after the first one could not be read. It may be readable later.
@@ -59,7 +59,7 @@ impl ListDefect {
 }
 
 impl<T> ListResult<T> {
-    /// A list without invalid items, which may not be cached.
+    /// A complete list. It must not be cached.
     pub fn new(items: Vec<T>) -> ListResult<T> {
         ListResult { items, rejected: Vec::new(), freshness: Freshness::default(), defect: None }
     }

@@ -128,7 +128,8 @@ async fn error_beside_a_list_is_told() {
     let list = r#""result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}"#;
     let error = r#""error":{"code":7,"message":"half"}"#;
     check(list.to_owned().leak(), "a").await;
-    check(format!("{list},{error}").leak(), "a; the server sent an error beside it: half (code 7)").await;
+    check(format!("{list},{error}").leak(), "a; the response has both a list and an error: half (code 7)")
+        .await;
     check(format!(r#"{list},"error":null"#).leak(), "a").await;
     check(format!("{error},{list}").leak(), "the server responded with an error: half (code 7)").await;
 }

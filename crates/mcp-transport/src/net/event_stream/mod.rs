@@ -11,12 +11,17 @@ use bytes::{Bytes, BytesMut};
 use crate::rpc::oversize::{OversizedMessage, SkippedMessage, is_endless};
 use crate::rpc::rate_limiter::BYTES_PER_MESSAGE;
 
-/// Maximum length of a line without data that is parsed even if it exceeds the limit of an event, in bytes.
+/// A byte order mark, which may precede the first line.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// The usual beginning of a line with data. The space is optional.
+const DATA_PREFIX: &[u8] = b"data: ";
+
+/// Fields other than `data` of at most this length in bytes are parsed even above the limit of an event.
 const MAX_FIELD_BYTES: usize = 1024;
 
-/// Number of lines without data that do not count as overhead in an event with a message: its type, its id, a `retry`,
-/// and the empty line at its end.
-const MAX_EVENT_FIELDS: usize = 4;
+/// The number of lines without data that are free in an event with a message: its type, its id and a `retry`.
+const FREE_FIELDS_PER_EVENT: usize = 3;
 
 /// The number of overhead bytes that each data line counts as, so that many short lines reach the rate limit.
 const LINE_COST: usize = 64;
@@ -35,7 +40,7 @@ pub struct EventStreamParser {
     id: Option<Bytes>,
     /// The id of the last complete event that had one.
     pub(crate) last_id: Option<Bytes>,
-    /// The delay before a resumption that the server requests.
+    /// The delay that the server requests before a resumption.
     pub(crate) retry: Option<Duration>,
     /// The last line ended with CR: a following LF belongs to it.
     after_cr: bool,
@@ -43,15 +48,15 @@ pub struct EventStreamParser {
     has_started: bool,
     /// The part that is being skipped.
     skipping: SkipState,
-    /// The amount of data that contained no message.
     overhead: OverheadCount,
 }
 
-/// Counts received data that contained no message, for the rate limit.
+/// The work that the rate limit charges beside the messages themselves: comments, ignored events, skipped data, and a
+/// cost per line.
 #[derive(Default)]
 struct OverheadCount {
-    /// Lines without data in the current event. They count only if the event contains no message.
-    fields: usize,
+    /// The first lines without data of the current event. They count only if the event contains no message.
+    free_fields: usize,
     /// Counted lines. Each counts as a message.
     lines: usize,
     /// Counted bytes. [`BYTES_PER_MESSAGE`] of them count as a message.
@@ -63,8 +68,20 @@ enum SkipState {
     Nothing,
     /// The rest of an ignored line, with its number of bytes so far.
     Line(usize),
-    /// The rest of an event, with the number of bytes of its current line so far.
-    Event(SkippedMessage, usize),
+    /// The rest of an event.
+    Event {
+        message: SkippedMessage,
+        /// The number of bytes of its current line so far.
+        line_bytes: usize,
+    },
+}
+
+/// A part of a line, within one chunk.
+#[derive(Clone, Copy)]
+struct LinePart<'a> {
+    bytes: &'a [u8],
+    /// The line ends after this part.
+    ends_line: bool,
 }
 
 /// An event of a type that MCP uses.
@@ -73,7 +90,7 @@ enum SkipState {
 pub enum Event {
     /// A message.
     Message(Bytes),
-    /// The URL for messages to a server of 2024-11-05.
+    /// The URL for messages to a server, in protocol version 2024-11-05.
     Endpoint(Bytes),
     /// A message that exceeds the limit.
     TooLarge(OversizedMessage),
@@ -114,10 +131,10 @@ impl EventStreamParser {
         }
     }
 
-    /// Returns and resets the amount of data without messages, as a number of messages for the rate limit. It includes
-    /// comments, events without data or of another type, and skipped data.
+    /// Returns and resets the work that is charged beside the messages themselves, as a number of messages for the rate
+    /// limit.
     pub fn take_overhead(&mut self) -> usize {
-        let OverheadCount { fields: _, lines, bytes } = &mut self.overhead;
+        let OverheadCount { free_fields: _, lines, bytes } = &mut self.overhead;
         let messages = *bytes / BYTES_PER_MESSAGE;
         *bytes %= BYTES_PER_MESSAGE;
         std::mem::take(lines) + messages
@@ -132,10 +149,12 @@ impl EventStreamParser {
         }
         while !rest.is_empty() {
             let found = memchr::memchr2(b'\n', b'\r', rest);
-            let (part, end) = rest.split_at(found.unwrap_or(rest.len()));
+            let (bytes, end) = rest.split_at(found.unwrap_or(rest.len()));
+            // A CR at the end of the chunk: its LF may be in the next one.
             self.after_cr = end == b"\r";
             rest = end.strip_prefix(b"\r\n").or_else(|| end.get(1..)).unwrap_or_default();
-            let Some(part) = self.filter_skipped(part, found.is_some(), &mut on_event) else { continue };
+            let part = LinePart { bytes, ends_line: found.is_some() };
+            let Some(part) = self.filter_skipped(part, &mut on_event) else { continue };
             if found.is_some() && self.line.is_empty() {
                 self.end_line(part, &chunk, &mut on_event);
                 continue;
@@ -153,7 +172,7 @@ impl EventStreamParser {
         let len = match &self.skipping {
             SkipState::Nothing => return None,
             SkipState::Line(len) => *len,
-            SkipState::Event(skipped, _) => skipped.len(),
+            SkipState::Event { message, line_bytes: _ } => message.len(),
         };
         is_endless(len, self.limit).then_some(len)
     }
@@ -161,103 +180,109 @@ impl EventStreamParser {
     /// Whether an event is being skipped.
     #[cfg(feature = "http")]
     pub(crate) fn is_skipping(&self) -> bool {
-        matches!(self.skipping, SkipState::Event(..))
+        matches!(self.skipping, SkipState::Event { .. })
     }
 
-    /// Returns a part of a line, or `None` if it is skipped. Starts to skip an event or line that exceeds its
-    /// limit, and reports a skipped event at its end. `is_line_end`: the line ends with this part.
+    /// Returns the bytes of a part of a line, or `None` if they are skipped.
     fn filter_skipped<'a>(
         &mut self,
-        part: &'a [u8],
-        is_line_end: bool,
+        part: LinePart<'a>,
         on_event: &mut impl FnMut(Event),
     ) -> Option<&'a [u8]> {
-        match &mut self.skipping {
-            SkipState::Nothing => {}
-            SkipState::Line(len) => {
-                self.overhead.bytes += part.len();
-                *len += part.len();
-                if is_line_end {
-                    self.skipping = SkipState::Nothing;
-                }
-                return None;
-            }
-            SkipState::Event(skipped, length) => {
-                self.overhead.bytes += part.len() + LINE_COST;
-                *length += part.len();
-                skipped.add(part);
-                if is_line_end {
-                    match *length {
-                        0 => self.end_skipped(on_event),
-                        _ => *length = 0,
-                    }
-                }
-                return None;
-            }
+        if matches!(self.skipping, SkipState::Nothing) {
+            return self.start_skipping(part);
         }
-        // The field name must be complete before the line is classified.
-        let has_field_name = self.line.len() + part.len() >= b"\xef\xbb\xbfdata: ".len() || is_line_end;
-        let total = self.line.len() + self.data.len() + part.len();
-        if !has_field_name || total <= self.limit.saturating_add(b"data: ".len()) {
-            return Some(part);
-        }
-        self.line.extend_from_slice(part);
-        let line = std::mem::take(&mut self.line);
-        let text = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| !self.has_started).unwrap_or(&line);
-        let value = text.strip_prefix(b"data").filter(|it| matches!(it.first(), Some(b':') | None));
-        let Some(value) = value else {
-            // A line without data does not count towards the limit. Only a short one has a meaning.
-            return match (line.len() <= MAX_FIELD_BYTES, is_line_end) {
-                (true, _) => {
-                    self.line = line;
-                    Some(&[])
-                }
-                (false, true) => {
-                    self.overhead.add_line(line.len());
-                    None
-                }
-                (false, false) => {
-                    self.overhead.add_line(line.len());
-                    self.skipping = SkipState::Line(line.len());
-                    None
-                }
-            };
-        };
-        self.has_started = true;
-        let value = value.strip_prefix(b":").unwrap_or(value);
-        self.skip(value.strip_prefix(b" ").unwrap_or(value), if is_line_end { 0 } else { line.len() });
+        self.continue_skipping(part, on_event);
         None
     }
 
-    /// Starts to skip the current event, whose data continues with `value`. `length` is the length of the current
+    /// Skips a part of a line. Reports a skipped event at its end.
+    fn continue_skipping(&mut self, part: LinePart<'_>, on_event: &mut impl FnMut(Event)) {
+        let LinePart { bytes, ends_line } = part;
+        match &mut self.skipping {
+            SkipState::Nothing => {}
+            SkipState::Line(line_bytes) => {
+                self.overhead.bytes += bytes.len();
+                *line_bytes += bytes.len();
+                if ends_line {
+                    self.skipping = SkipState::Nothing;
+                }
+            }
+            SkipState::Event { message, line_bytes } => {
+                self.overhead.bytes += bytes.len() + LINE_COST;
+                *line_bytes += bytes.len();
+                message.add(bytes);
+                if ends_line {
+                    // An empty line ends the event.
+                    match *line_bytes {
+                        0 => self.end_skipped(on_event),
+                        _ => *line_bytes = 0,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Starts to skip the line or the event, if it exceeds its limit with this part. Otherwise returns the bytes of the
+    /// part that are not in `self.line` yet.
+    fn start_skipping<'a>(&mut self, part: LinePart<'a>) -> Option<&'a [u8]> {
+        let LinePart { bytes, ends_line } = part;
+        // The field name must be complete before the line is classified.
+        let has_field_name = self.line.len() + bytes.len() >= BOM.len() + DATA_PREFIX.len() || ends_line;
+        let total = self.line.len() + self.data.len() + bytes.len();
+        if !has_field_name || total <= self.limit.saturating_add(DATA_PREFIX.len()) {
+            return Some(bytes);
+        }
+        self.line.extend_from_slice(bytes);
+        let line = std::mem::take(&mut self.line);
+        let text = line.strip_prefix(BOM).filter(|_| !self.has_started).unwrap_or(&line);
+        let value = text.strip_prefix(b"data").filter(|it| matches!(it.first(), Some(b':') | None));
+        let Some(value) = value else {
+            // A line without data does not count towards the limit. Only a short one has a meaning.
+            if line.len() <= MAX_FIELD_BYTES {
+                self.line = line;
+                return Some(&[]);
+            }
+            self.overhead.add_line(line.len());
+            if !ends_line {
+                self.skipping = SkipState::Line(line.len());
+            }
+            return None;
+        };
+        self.has_started = true;
+        let value = value.strip_prefix(b":").unwrap_or(value);
+        self.skip_event(value.strip_prefix(b" ").unwrap_or(value), if ends_line { 0 } else { line.len() });
+        None
+    }
+
+    /// Starts to skip the current event, whose data continues with `value`. `line_bytes` is the length of the current
     /// line so far; 0 if it has ended.
-    fn skip(&mut self, value: &[u8], length: usize) {
-        let skipped = match std::mem::replace(&mut self.data, EventData::Absent) {
+    fn skip_event(&mut self, value: &[u8], line_bytes: usize) {
+        let message = match std::mem::replace(&mut self.data, EventData::Absent) {
             EventData::Absent => SkippedMessage::start(value),
             EventData::Line(line) => start_skipped(&line, value),
             EventData::Lines(lines) => start_skipped(&lines, value),
         };
-        self.overhead.bytes += skipped.len();
-        self.skipping = SkipState::Event(skipped, length);
+        self.overhead.bytes += message.len();
+        self.skipping = SkipState::Event { message, line_bytes };
     }
 
     /// Ends the skipped event, and reports it if it is a message.
     fn end_skipped(&mut self, on_event: &mut impl FnMut(Event)) {
-        let SkipState::Event(skipped, _) = std::mem::replace(&mut self.skipping, SkipState::Nothing) else {
-            return;
-        };
+        let skipping = std::mem::replace(&mut self.skipping, SkipState::Nothing);
+        let SkipState::Event { message, line_bytes: _ } = skipping else { return };
         if let Some(id) = self.id.take() {
             self.last_id = Some(id);
         }
         match std::mem::replace(&mut self.event_type, EventType::Message) {
-            EventType::Message => on_event(Event::TooLarge(skipped.finish())),
+            EventType::Message => on_event(Event::TooLarge(message.finish())),
             EventType::Endpoint | EventType::Other => {}
         }
     }
 
-    /// Ends a stream that was closed cleanly. Some servers omit the empty line after the last message. The
-    /// standard discards such a message; here it is returned if `is_whole` returns true for it. Otherwise its id is
-    /// discarded, so that the stream is resumed before it.
+    /// Ends a stream that was closed cleanly. Some servers omit the empty line after the last message. By the standard,
+    /// a client must discard such a message; this parser returns it if `is_whole` returns true for it. Otherwise its id
+    /// is discarded, so that the stream is resumed before it.
     pub fn finish(&mut self, is_whole: impl Fn(&[u8]) -> bool) -> Option<Bytes> {
         let has_rest = !self.line.is_empty() || !matches!(self.data, EventData::Absent);
         if !has_rest || !matches!(self.skipping, SkipState::Nothing) {
@@ -283,7 +308,7 @@ impl EventStreamParser {
     /// Handles a complete line, which is part of `buffer`.
     fn end_line(&mut self, mut line: &[u8], buffer: &Bytes, on_event: &mut impl FnMut(Event)) {
         if !std::mem::replace(&mut self.has_started, true) {
-            line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+            line = line.strip_prefix(BOM).unwrap_or(line);
         }
         if line.is_empty() {
             return self.dispatch(on_event);
@@ -300,7 +325,7 @@ impl EventStreamParser {
             b"data" => {
                 self.overhead.bytes += LINE_COST;
                 if self.data.len() + value.len() > self.limit {
-                    return self.skip(value, 0);
+                    return self.skip_event(value, 0);
                 }
                 self.data.push(buffer.slice_ref(value));
                 return;
@@ -334,13 +359,14 @@ impl EventStreamParser {
             EventData::Line(line) => line,
             EventData::Lines(lines) => lines.freeze(),
         };
-        let fields = std::mem::take(&mut self.overhead.fields);
+        let free_fields = std::mem::take(&mut self.overhead.free_fields);
         // An event without data only sets an id or a `retry`.
         match std::mem::replace(&mut self.event_type, EventType::Message) {
             EventType::Message if !data.is_empty() => on_event(Event::Message(data)),
             EventType::Endpoint if !data.is_empty() => on_event(Event::Endpoint(data)),
             EventType::Message | EventType::Endpoint | EventType::Other => {
-                self.overhead.lines += fields + 1;
+                // Without a message, the fields are not free, and the empty line counts too.
+                self.overhead.lines += free_fields + 1;
                 self.overhead.bytes += data.len();
             }
         }
@@ -350,8 +376,8 @@ impl EventStreamParser {
 impl OverheadCount {
     /// Counts a line without data.
     fn add_line(&mut self, bytes: usize) {
-        if self.fields + 1 < MAX_EVENT_FIELDS {
-            self.fields += 1
+        if self.free_fields < FREE_FIELDS_PER_EVENT {
+            self.free_fields += 1
         } else {
             self.lines += 1
         }

@@ -145,15 +145,32 @@ fn scan_common_response(frame: &[u8]) -> Option<ScannedFrame> {
     Some(ScannedFrame::Response { id: ResponseId::Number(id), id_text, is_error: false, payload_start })
 }
 
+/// The top-level keys of an object that classify it. If a key occurs twice, the first one counts.
+#[derive(Default)]
+struct ObjectKeys {
+    has_version: bool,
+    id: Option<Range<usize>>,
+    method: Option<MethodName>,
+    /// The offset of the value of `params`.
+    params: Option<usize>,
+    payload: Option<Payload>,
+    /// A result of `null`. Some servers write it next to an error.
+    null_result: Option<Payload>,
+}
+
+/// The payload of a response.
+#[derive(Clone, Copy)]
+struct Payload {
+    /// The offset of its value.
+    start: usize,
+    /// Whether it is an `error` rather than a `result`.
+    is_error: bool,
+}
+
 /// Classifies the object at the cursor.
 fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
     cursor.position += 1;
-    let mut id = None;
-    let mut method = None;
-    let mut params = None;
-    let mut payload_start = None;
-    let mut null_result = None;
-    let mut has_version = false;
+    let mut keys = ObjectKeys::default();
     loop {
         cursor.skip_space();
         match cursor.peek() {
@@ -176,69 +193,79 @@ fn scan_object(cursor: &mut FrameCursor<'_>) -> ScannedFrame {
         cursor.position += 1;
         cursor.skip_space();
         let start = cursor.position;
+        let may_be_payload = keys.payload.is_none() && keys.method.is_none();
         match &cursor.frame[key] {
-            // Some servers write `"result":null` next to an error.
-            b"\"result\"" if cursor.is_null() => null_result = null_result.or(Some(start)),
-            b"\"result\"" if payload_start.is_none() && method.is_none() => {
-                payload_start = Some((start, false));
+            b"\"result\"" if cursor.is_null() => {
+                keys.null_result.get_or_insert(Payload { start, is_error: false });
             }
+            b"\"result\"" if may_be_payload => keys.payload = Some(Payload { start, is_error: false }),
             // Some servers write `"error":null` next to a result.
-            b"\"error\"" if payload_start.is_none() && method.is_none() && !cursor.is_null() => {
-                payload_start = Some((start, true));
+            b"\"error\"" if may_be_payload && !cursor.is_null() => {
+                keys.payload = Some(Payload { start, is_error: true });
             }
-            b"\"params\"" if params.is_none() => params = Some(start),
-            b"\"jsonrpc\"" => has_version = true,
-            b"\"id\"" if id.is_none() => {
+            b"\"params\"" if keys.params.is_none() => keys.params = Some(start),
+            b"\"jsonrpc\"" => keys.has_version = true,
+            b"\"id\"" if keys.id.is_none() => {
                 if !cursor.skip_value() {
                     return ScannedFrame::Noise;
                 }
-                id = Some(start..cursor.position);
+                keys.id = Some(start..cursor.position);
             }
-            b"\"method\"" if method.is_none() => {
+            b"\"method\"" if keys.method.is_none() => {
                 if !cursor.skip_value() {
                     return ScannedFrame::Noise;
                 }
                 let Some(name) = parse_method(&cursor.frame[start..cursor.position]) else {
                     return ScannedFrame::Noise;
                 };
-                method = Some(name);
+                keys.method = Some(name);
             }
             _ => {}
         }
         // The response is known, so the payload, which may be long, is not walked.
-        if let (Some((payload_start, is_error)), Some(id), None) = (payload_start, &id, &method) {
-            return ScannedFrame::Response {
-                id: parse_response_id(&cursor.frame[id.clone()]),
-                id_text: Some(id.clone()),
-                is_error,
-                payload_start,
-            };
+        if let (Some(payload), Some(id), None) = (keys.payload, &keys.id, &keys.method) {
+            return response(cursor.frame, id.clone(), payload);
         }
         if cursor.position == start && !cursor.skip_value() {
             return ScannedFrame::Noise;
         }
     }
-    let payload_start = payload_start.or(null_result.map(|start| (start, false)));
-    match (method, id, payload_start) {
-        // An id of `null` counts as absent: the server expects no response.
-        (Some(method), Some(id), _) if &cursor.frame[id.clone()] != b"null" => {
-            ScannedFrame::Request { id, method, params }
+    keys.classify(cursor.frame)
+}
+
+impl ObjectKeys {
+    /// Classifies an object that was walked to its end.
+    fn classify(self, frame: &[u8]) -> ScannedFrame {
+        let ObjectKeys { has_version, id, method, params, payload, null_result } = self;
+        match (method, id, payload.or(null_result)) {
+            // An id of `null` counts as absent: the server expects no response.
+            (Some(method), Some(id), _) if &frame[id.clone()] != b"null" => {
+                ScannedFrame::Request { id, method, params }
+            }
+            (Some(method), _, _) => ScannedFrame::Notification { method, params },
+            (None, None, Some(Payload { start, is_error })) => ScannedFrame::Response {
+                id: ResponseId::Absent,
+                id_text: None,
+                is_error,
+                payload_start: start,
+            },
+            (None, Some(id), Some(payload)) => response(frame, id, payload),
+            (None, Some(id), None) if has_version => match parse_response_id(&frame[id]) {
+                ResponseId::Number(id) => ScannedFrame::EmptyResponse(id),
+                ResponseId::Absent | ResponseId::Foreign => ScannedFrame::Noise,
+            },
+            (None, _, None) => ScannedFrame::Noise,
         }
-        (Some(method), _, _) => ScannedFrame::Notification { method, params },
-        (None, None, Some((payload_start, is_error))) => {
-            ScannedFrame::Response { id: ResponseId::Absent, id_text: None, is_error, payload_start }
-        }
-        (None, Some(id), Some((payload_start, is_error))) => ScannedFrame::Response {
-            id: parse_response_id(&cursor.frame[id.clone()]),
-            id_text: Some(id),
-            is_error,
-            payload_start,
-        },
-        (None, Some(id), None) if has_version => match parse_response_id(&cursor.frame[id]) {
-            ResponseId::Number(id) => ScannedFrame::EmptyResponse(id),
-            ResponseId::Absent | ResponseId::Foreign => ScannedFrame::Noise,
-        },
-        (None, _, None) => ScannedFrame::Noise,
+    }
+}
+
+fn response(frame: &[u8], id: Range<usize>, payload: Payload) -> ScannedFrame {
+    let Payload { start, is_error } = payload;
+    ScannedFrame::Response {
+        id: parse_response_id(&frame[id.clone()]),
+        id_text: Some(id),
+        is_error,
+        payload_start: start,
     }
 }
 

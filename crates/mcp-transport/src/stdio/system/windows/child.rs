@@ -42,7 +42,7 @@ impl Child {
         // Dropped at the end with the child's ends of the pipes.
         let mut command = CommandWrap::with_new(file, |command| {
             command.args(args).env_clear().envs(env);
-            command.stdin(stdin.of_child).stdout(stdout.of_child).stderr(stderr.of_child);
+            command.stdin(stdin.child_end).stdout(stdout.child_end).stderr(stderr.child_end);
             if let Some(cwd) = cwd {
                 command.current_dir(cwd);
             }

@@ -28,7 +28,7 @@ pub(super) enum Direction {
 /// A pipe: our end, registered with this runtime, and the end of the child.
 pub(super) struct Pipe {
     pub(super) ours: NamedPipeServer,
-    pub(super) of_child: File,
+    pub(super) child_end: File,
 }
 
 impl Pipe {
@@ -44,13 +44,13 @@ impl Pipe {
             .in_buffer_size(PIPE_BYTES)
             .out_buffer_size(PIPE_BYTES)
             .create(&name)?;
-        let of_child = OpenOptions::new().read(is_to_child).write(!is_to_child).open(&name)?;
+        let child_end = OpenOptions::new().read(is_to_child).write(!is_to_child).open(&name)?;
         // The client is there already, so this does not wait.
         match pin!(ours.connect()).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(connected) => connected?,
             Poll::Pending => return Err(io::Error::other("the pipe is not connected")),
         }
-        Ok(Pipe { ours, of_child })
+        Ok(Pipe { ours, child_end })
     }
 }
 
@@ -60,5 +60,5 @@ fn random_name() -> String {
     format!(r"\\.\pipe\mcp-host-{}-{:016x}{:016x}", std::process::id(), random(), random())
 }
 
-/// The capacity of a named pipe cannot be changed.
+/// Does nothing: Windows cannot change the capacity of a named pipe.
 pub(in crate::stdio) fn set_pipe_capacity(_: &StdoutPipe, _: usize) {}
