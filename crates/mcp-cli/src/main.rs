@@ -25,7 +25,7 @@ use crate::output::log;
 fn main() -> ExitCode {
     commands::completions::answer_request();
     let arguments = args::parse();
-    let console = Console::new(arguments.global.color, arguments.global.verbosity());
+    let console = Console::new(arguments.global.colour, arguments.global.verbosity());
     // `serve` starts its own log.
     if arguments.global.verbose && !matches!(arguments.command, args::Command::Serve(_)) {
         log::start_verbose(console.err_colour);

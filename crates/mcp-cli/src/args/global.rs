@@ -10,7 +10,7 @@ use mcp_host_model::Dialect;
 use crate::args::choice::{Choices, DIALECTS, PROFILES, choice_parser};
 use crate::output::console::Verbosity;
 
-const COLORS: Choices<ColorChoice> = &[
+const COLOUR_CHOICES: Choices<ColorChoice> = &[
     ("auto", "On a terminal", ColorChoice::Auto),
     ("always", "Always", ColorChoice::Always),
     ("never", "Never", ColorChoice::Never),
@@ -23,22 +23,22 @@ pub(crate) struct GlobalArgs {
     /// Dialect of the files [default: detected from file name and content]
     #[arg(long, global = true, value_parser = choice_parser(DIALECTS), value_name = "DIALECT")]
     dialect: Option<Dialect>,
-    /// Rules to read the files by [default: the current rules of the dialect]
+    /// Version of the dialect's rules [default: the current one]
     #[arg(long, global = true, value_parser = choice_parser(PROFILES), value_name = "PROFILE")]
     profile: Option<Profile>,
     /// Read variables from this file of NAME=value lines, in addition to the environment
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) env_file: Option<PathBuf>,
     /// Output format: text or one JSON document; `check` also writes sarif and github, `schema --compare` sarif
-    #[arg(long, global = true, value_enum, default_value_t = FormatName::Text)]
-    pub(crate) format: FormatName,
+    #[arg(long, global = true, value_enum, default_value_t = RequestedFormat::Text)]
+    pub(crate) format: RequestedFormat,
     /// Start no server unless there is an mcp.lock beside the configuration
     #[arg(long, global = true)]
     pub(crate) locked: bool,
     /// What to do with tools that differ from the mcp.lock beside the configuration
-    #[arg(long, global = true, value_enum, value_name = "POLICY", default_value_t = LockPolicyName::Withhold)]
-    pub(crate) lock_policy: LockPolicyName,
-    /// Start the servers of a configuration that was found in a project without an approval
+    #[arg(long, global = true, value_enum, value_name = "POLICY", default_value_t = LockPolicyArg::Withhold)]
+    pub(crate) lock_policy: LockPolicyArg,
+    /// Start the servers of a configuration found in a project, even if they are not approved
     #[arg(long, global = true)]
     pub(crate) trust_project: bool,
     /// Log progress and server messages to standard error
@@ -48,13 +48,19 @@ pub(crate) struct GlobalArgs {
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
     /// When to use colours; the variable NO_COLOR disables them too
-    #[arg(long, global = true, value_parser = choice_parser(COLORS), value_name = "WHEN", default_value = "auto")]
-    pub(crate) color: ColorChoice,
+    #[arg(
+        long = "color",
+        global = true,
+        value_parser = choice_parser(COLOUR_CHOICES),
+        value_name = "WHEN",
+        default_value = "auto"
+    )]
+    pub(crate) colour: ColorChoice,
 }
 
-/// An output format by its name.
+/// An output format of the command line. Few commands support those that [`Format`] does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FormatName {
+pub(crate) enum RequestedFormat {
     /// Text for people
     Text,
     /// One JSON document
@@ -76,7 +82,7 @@ pub(crate) enum Format {
 
 /// What happens to an item that differs from the lock file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LockPolicyName {
+pub(crate) enum LockPolicyArg {
     /// Hide it; it cannot be called
     Withhold,
     /// Show it, with a warning
@@ -113,7 +119,8 @@ impl GlobalArgs {
         Ok(DialectOptions { dialect, profile })
     }
 
-    /// The profile that `schema NAME --profile` selects. `named` is that of the name.
+    /// The profile that `schema NAME --profile` selects. `named` is the one that NAME selects. The versions of ACP have
+    /// names of their own, so there `--profile` must agree.
     pub(crate) fn schema_profile(&self, named: Profile) -> Result<Profile, String> {
         let Some(requested) = self.profile else { return Ok(named) };
         if named.dialect() == Dialect::Acp && requested != named {

@@ -13,7 +13,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use files::{AddArgs, CheckArgs, ConvertArgs, EditArgs, ImportArgs, SetArgs, TransportName};
-pub(crate) use global::{DialectOptions, Format, FormatName, GlobalArgs, LockPolicyName};
+pub(crate) use global::{DialectOptions, Format, GlobalArgs, LockPolicyArg, RequestedFormat};
 pub(crate) use schema::{SchemaArgs, UnprovenPolicy};
 pub(crate) use servers::{
     CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, PromptArgs, ResourcesArgs, ServerArgs,

@@ -13,7 +13,7 @@ mod serving;
 use mcp_host_config::Switch;
 
 use crate::args::{
-    Arguments, Command, Format, FormatName, GlobalArgs, ResourcesArgs, SchemaArgs, ServerArgs, ToolsArgs,
+    Arguments, Command, Format, GlobalArgs, RequestedFormat, ResourcesArgs, SchemaArgs, ServerArgs, ToolsArgs,
 };
 use crate::commands::calls::{call, prompt, record, shell, tasks};
 use crate::commands::files::{acp_check, check, convert, edit, import, schema};
@@ -41,15 +41,17 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
 /// Runs the command. Returns what is left to print, and the exit code.
 fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Report, Failure> {
     let format = match (global.format, &command) {
-        (FormatName::Text, _) => Format::Text,
-        (FormatName::Json, _) => Format::Json,
+        (RequestedFormat::Text, _) => Format::Text,
+        (RequestedFormat::Json, _) => Format::Json,
         // These commands read `global.format` themselves.
-        (FormatName::Sarif | FormatName::Github, Command::Check(_))
-        | (FormatName::Sarif, Command::Schema(SchemaArgs { compare: Some(_), .. })) => Format::Text,
-        (FormatName::Sarif, _) => {
+        (RequestedFormat::Sarif | RequestedFormat::Github, Command::Check(_))
+        | (RequestedFormat::Sarif, Command::Schema(SchemaArgs { compare: Some(_), .. })) => Format::Text,
+        (RequestedFormat::Sarif, _) => {
             return Err(Failure::usage("only `check` and `schema --compare` support the format sarif"));
         }
-        (FormatName::Github, _) => return Err(Failure::usage("only `check` supports the format github")),
+        (RequestedFormat::Github, _) => {
+            return Err(Failure::usage("only `check` supports the format github"));
+        }
     };
     let context = Context::new(&global, format, console).map_err(Failure::usage)?;
     match command {

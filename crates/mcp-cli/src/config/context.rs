@@ -89,11 +89,11 @@ impl Context {
         self.print(failure.report(&self.console)).await
     }
 
-    /// The limit on the results of calls, in bytes; `None`: that of each server, which keeps a terminal readable. A
-    /// program that reads the output receives everything.
-    pub(crate) fn result_bytes(&self, requested: Option<usize>) -> Option<usize> {
+    /// The limit on the results of calls, in bytes, unless the command line states one. `None`: that of each server,
+    /// which keeps a terminal readable. A program that reads the output receives everything.
+    pub(crate) fn default_result_bytes(&self) -> Option<usize> {
         let is_for_terminal = self.format == Format::Text && self.console.out_is_terminal;
-        requested.or((!is_for_terminal).then_some(usize::MAX))
+        (!is_for_terminal).then_some(usize::MAX)
     }
 
     /// The request to read a file with the options of the command line.

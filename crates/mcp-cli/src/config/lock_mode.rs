@@ -2,7 +2,7 @@
 
 use mcp_host_registry::{DriftPolicy, Enforcement};
 
-use crate::args::{GlobalArgs, LockPolicyName};
+use crate::args::{GlobalArgs, LockPolicyArg};
 
 /// The mode of the lock file: whether it applies, and how strictly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,12 +19,12 @@ impl LockMode {
     /// The mode that the flags select. Fails with a message if they contradict each other.
     pub(crate) fn from_args(global: &GlobalArgs) -> Result<LockMode, String> {
         let enforcement = match global.lock_policy {
-            LockPolicyName::Off if global.locked => {
+            LockPolicyArg::Off if global.locked => {
                 return Err("--locked needs the lock file that --lock-policy off ignores".to_owned());
             }
-            LockPolicyName::Off => return Ok(LockMode::Off),
-            LockPolicyName::Warn => Enforcement::Warn,
-            LockPolicyName::Withhold => Enforcement::Withhold,
+            LockPolicyArg::Off => return Ok(LockMode::Off),
+            LockPolicyArg::Warn => Enforcement::Warn,
+            LockPolicyArg::Withhold => Enforcement::Withhold,
         };
         Ok(if global.locked { LockMode::Required(enforcement) } else { LockMode::IfPresent(enforcement) })
     }

@@ -78,8 +78,8 @@ pub(crate) enum WriteOutcome {
 
 impl Console {
     /// Detects the properties of the streams.
-    pub(crate) fn new(color: ColorChoice, verbosity: Verbosity) -> Console {
-        color.write_global();
+    pub(crate) fn new(colour: ColorChoice, verbosity: Verbosity) -> Console {
+        colour.write_global();
         Console {
             out_colour: to_colour(AutoStream::choice(&io::stdout())),
             err_colour: to_colour(AutoStream::choice(&io::stderr())),

@@ -93,7 +93,7 @@ async fn record_servers(
     let (calls, desired) = run_until_signal(signals, prepare(context, args)).await??;
     let recorder = Recorder::default();
     let mut options = host::options(Supervision::Off);
-    options.result_bytes = context.result_bytes(None);
+    options.result_bytes = context.default_result_bytes();
     let host = Host::with_dialer(options, recording_dialer(&recorder));
     let mut results = Vec::new();
     let exit = host::with_host(host, desired, signals, async |host| {

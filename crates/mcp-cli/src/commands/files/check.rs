@@ -10,7 +10,7 @@ use mcp_host_model::{Dialect, ErrorKind, Severity, TransportKind};
 use mcp_host_runtime::{LoadedConfig, save};
 use serde::Serialize;
 
-use crate::args::{CheckArgs, FormatName};
+use crate::args::{CheckArgs, RequestedFormat};
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, open};
 use crate::config::file_error::ConfigFileError;
@@ -20,7 +20,7 @@ use crate::render::suggestions::quote_path;
 use crate::runtime::exit::Exit;
 
 /// Checks the files in order. Blocks.
-pub(crate) fn run(context: &Context, args: &CheckArgs, format: FormatName) -> Report {
+pub(crate) fn run(context: &Context, args: &CheckArgs, format: RequestedFormat) -> Report {
     let CheckArgs { files, fix } = args;
     // Check the files one after the other, because one file may be named twice, for example by its folder.
     let check = |path: &PathBuf| {
@@ -38,7 +38,7 @@ pub(crate) fn run(context: &Context, args: &CheckArgs, format: FormatName) -> Re
     let err = read.map(ConfigFile::detection_notes).collect();
     let checked: Vec<CheckedFile<'_>> = opened.iter().map(FileCheck::to_checked_file).collect();
     let after = match (exit, opened.first().map(|it| &it.opened), format) {
-        (Exit::Success, Some(Ok(file)), FormatName::Text) if !file.loaded.desired.servers.is_empty() => {
+        (Exit::Success, Some(Ok(file)), RequestedFormat::Text) if !file.loaded.desired.servers.is_empty() => {
             let path = quote_path(&file.path);
             context
                 .console
@@ -47,17 +47,19 @@ pub(crate) fn run(context: &Context, args: &CheckArgs, format: FormatName) -> Re
         (_, _, _) => String::new(),
     };
     let out = match format {
-        FormatName::Json => json::document(&CheckJson { files: opened.iter().map(FileJson::new).collect() }),
-        FormatName::Text => opened
+        RequestedFormat::Json => {
+            json::document(&CheckJson { files: opened.iter().map(FileJson::new).collect() })
+        }
+        RequestedFormat::Text => opened
             .iter()
             .map(|checked| file_text(checked, context.console.out_colour))
             .collect::<Vec<_>>()
             .join("\n"),
-        FormatName::Sarif => {
+        RequestedFormat::Sarif => {
             let program = SarifTool::new("mcp-host", env!("CARGO_PKG_VERSION"));
             json::document(&render_sarif(&program, &checked))
         }
-        FormatName::Github => render_github(&checked),
+        RequestedFormat::Github => render_github(&checked),
     };
     Report { out, err, exit, after }
 }

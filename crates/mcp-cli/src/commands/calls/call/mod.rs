@@ -54,7 +54,7 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
     let mut options = host::options(Supervision::Off);
     options.catalog.approval = approval;
     let requested = args.max_result.or(args.save.is_some().then_some(usize::MAX));
-    options.result_bytes = context.result_bytes(requested);
+    options.result_bytes = requested.or_else(|| context.default_result_bytes());
     options.spill = args.spill.as_deref().map(|folder| {
         let mut spill = SpillPolicy::in_directory(folder);
         spill.lifetime = SpillLifetime::Kept;

@@ -1,7 +1,7 @@
 //! `shell`: a prompt for the configured servers; without a terminal, a script on standard input.
 //!
-//! Ctrl-C cancels the running call, also at its server; without a call it discards the line. Ctrl-D ends the shell. The
-//! exit code of a script is that of the last line that failed.
+//! Ctrl-C cancels the running call, and its server is notified; without a call it discards the line. Ctrl-D ends the
+//! shell. The exit code of a script is that of the last line that failed.
 
 mod command;
 mod complete;
@@ -80,7 +80,7 @@ pub(crate) async fn run(context: &Context, args: ShellArgs, signals: &mut Signal
     let recorder = record.as_ref().map(|_| Recorder::default());
     let mut options = host::options(Supervision::default());
     options.catalog.approval = approval;
-    options.result_bytes = context.result_bytes(None);
+    options.result_bytes = context.default_result_bytes();
     let host = match &recorder {
         Some(recorder) => Host::with_dialer(options, recording_dialer(recorder)),
         None => Host::start(options),
@@ -119,10 +119,11 @@ async fn run_shell(
         () = wait_for_servers(host, &progress, WaitFor::All) => {}
     }
     progress.clear();
+    // Known tools are stored by file, and the tools of several files cannot be told apart here.
     if let [file] = shell.request.files.as_slice() {
         remember_tools(&file.path, &host.snapshot()).await;
     }
-    shell.print_welcome(is_interactive).await;
+    shell.print_start_report(is_interactive).await;
     let source = if is_interactive {
         let history = host::state_path("history", &|name| std::env::var_os(name));
         match LineReader::start(host.subscribe(), history, context.console.out_colour) {
@@ -178,7 +179,9 @@ impl Shell<'_> {
                 Ok(LineResult::Line(line)) => line,
                 Ok(LineResult::Cancelled) => continue,
                 Ok(LineResult::End) => {
-                    if let (false, Err(error)) = (pending.trim().is_empty(), split_words(&pending)) {
+                    if !pending.trim().is_empty()
+                        && let Err(error) = split_words(&pending)
+                    {
                         last_failure = self.print_usage_error(&error.message()).await;
                     }
                     return final_exit(&source, last_failure);
@@ -188,6 +191,7 @@ impl Shell<'_> {
                 }
             };
             pending.push_str(&line);
+            // A line that is incomplete continues on the next one.
             let Ok(words) = split_words(&pending) else { continue };
             pending.clear();
             let command = match command::parse(words) {
@@ -218,6 +222,8 @@ impl Shell<'_> {
 
     async fn execute(&mut self, command: ShellCommand) -> Exit {
         if command == ShellCommand::Reload {
+            // `follow` returns when the files have been read again, which a reload trigger does not wait for. The
+            // previous task ends afterwards, so no change is missed.
             let follow_handle = self.host.follow(self.request.clone()).await;
             std::mem::replace(&mut self.follow_handle, follow_handle).stop().await;
             self.host.wait_until_ready().await;
@@ -226,8 +232,8 @@ impl Shell<'_> {
         execute::execute(self.context, self.host, command).await
     }
 
-    /// Prints mistakes in the files and the servers: all of them for a user, only failed ones for a script.
-    async fn print_welcome(&mut self, is_interactive: bool) {
+    /// Prints the problems of the files, and the servers: all for a user, those that are not ready for a script.
+    async fn print_start_report(&mut self, is_interactive: bool) {
         self.collect_file_events().await;
         self.events.retain(EventLine::is_file_problem);
         self.reported = self.host.snapshot();

@@ -8,7 +8,7 @@ use schema_evolution::{
 };
 use serde_json::Value;
 
-use crate::args::{FormatName, UnprovenPolicy};
+use crate::args::{RequestedFormat, UnprovenPolicy};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::json;
@@ -30,7 +30,7 @@ pub(super) fn run(
     files: SchemaFiles<'_>,
     user: SchemaUser,
     unproven: UnprovenPolicy,
-    format: FormatName,
+    format: RequestedFormat,
 ) -> Result<Report, Failure> {
     let SchemaFiles { old, new } = files;
     if old == new && old == Path::new("-") {
@@ -41,9 +41,9 @@ pub(super) fn run(
         compare(&read_schema(old)?, &read_schema(new)?).map_err(|error| comparison_failure(&error, files))?;
     let out = match format {
         // The caller refuses github.
-        FormatName::Text | FormatName::Github => render_text(&comparison, user),
-        FormatName::Json => json::document(&render_json(&comparison, user)),
-        FormatName::Sarif => json::document(&render_sarif(&comparison, user, &report_uri(new))),
+        RequestedFormat::Text | RequestedFormat::Github => render_text(&comparison, user),
+        RequestedFormat::Json => json::document(&render_json(&comparison, user)),
+        RequestedFormat::Sarif => json::document(&render_sarif(&comparison, user, &report_uri(new))),
     };
     Ok(Report { out, exit: exit_code(&comparison, user, unproven), ..Report::default() })
 }

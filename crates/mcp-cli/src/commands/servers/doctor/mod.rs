@@ -1,7 +1,7 @@
 //! `doctor`: tests each server step by step and explains the first step that fails.
 //!
-//! The steps are those of a host, one at a time and with their durations. Servers are tested concurrently. The first
-//! ones are reported in the order of the file, later ones as soon as they are done.
+//! The steps are those of a host, one at a time and with their durations. Servers are tested concurrently. Reports
+//! that are ready when the first ones are printed are in the order of the file, later ones in the order of their ends.
 
 mod lists;
 mod lock_check;
@@ -53,7 +53,8 @@ pub(crate) async fn run(
     }
 }
 
-/// The servers to test. If the file has errors, the valid entries are still tested.
+/// Reads the file, asks for missing approvals, and returns the servers to test. If the file has errors, the valid
+/// entries are still tested.
 async fn prepare(context: &Context, servers: &ServerArgs) -> Result<(DesiredServers, LockState), Failure> {
     let ServerArgs { file, server } = servers;
     let file = context.open_and_report(file.as_deref()).await?;

@@ -111,50 +111,91 @@ pub(super) fn build_request(args: AddArgs) -> Result<AddRequest, String> {
         .extend(bearer_token_env_var.map(|name| ("Authorization".to_owned(), format!("Bearer ${{{name}}}"))));
     let env = read_variables(env)?;
     check_options(&source, transport, &headers, &env)?;
-    let (mut required_variables, mut secrets) = (Vec::new(), Vec::new());
-    let mut published_description = None;
-    let (default_name, transport) = match source {
-        Source::Command(command) => (server_name_from_command(&command, &args), stdio(command, args, env)),
+    let mode = EditMode::new(dry_run);
+    let options = ServerOptions { args, env, headers, transport };
+    let described = match source {
+        Source::Command(command) => {
+            let name = server_name_from_command(&command, &options.args);
+            DescribedServer::new(name, stdio(command, options.args, options.env))
+        }
         Source::Package(kind, package) => {
-            (server_name_from_package(&package), kind.transport(&package, args, env))
+            let transport = kind.transport(&package, options.args, options.env);
+            DescribedServer::new(server_name_from_package(&package), transport)
         }
-        Source::ServerJson(path) => {
-            let text = read_file(&path, MAX_SERVER_JSON)
-                .map_err(|error| format!("could not read {}: {error}", input_name(&path)))?;
-            let server =
-                parse_server_json(&text).map_err(|error| format!("{}: {error}", input_name(&path)))?;
-            let PublishedServer { name, description, transport, required_values, secret_variables, .. } =
-                server;
-            (required_variables, secrets, published_description) =
-                (required_values, secret_variables, description);
-            (name, transport)
-        }
+        Source::ServerJson(path) => read_published_server(&path)?,
         Source::Words(WordSource::Command(words)) => {
             let mut words = words.into_iter();
             let command = words.next().unwrap_or_default();
-            let args: Vec<String> = words.chain(args).collect();
-            (server_name_from_command(&command, &args), stdio(command, args, env))
+            let args: Vec<String> = words.chain(options.args).collect();
+            DescribedServer::new(server_name_from_command(&command, &args), stdio(command, args, options.env))
         }
-        Source::Words(WordSource::Url(url)) => {
-            let kind = match transport {
-                Some(TransportName::Url(kind)) => kind,
-                Some(TransportName::Stdio) | None => UrlTransportKind::guess(&url),
-            };
-            (server_name_from_url(&url), NewTransport::Url { kind, url, headers })
-        }
+        Source::Words(WordSource::Url(url)) => options.describe_url(url),
         Source::Words(WordSource::Json(json)) => {
             let server = AddedServer::Entry(Box::new(read_entry(name, &json)?));
-            let mode = EditMode::new(dry_run);
-            return Ok(AddRequest { file, server, mode, required_variables, secrets });
+            return Ok(AddRequest {
+                file,
+                server,
+                mode,
+                required_variables: Vec::new(),
+                secrets: Vec::new(),
+            });
         }
     };
+    let DescribedServer { name: default_name, transport, description: own, required_variables, secrets } =
+        described;
     let name = name.unwrap_or(default_name);
     let id =
         ServerId::parse(&name).map_err(|error| format!("{error}; give the server's name after the file"))?;
     let mut server = NewServer::new(id, transport);
-    server.description = description.or(published_description);
-    let server = AddedServer::New(server);
-    Ok(AddRequest { file, server, mode: EditMode::new(dry_run), required_variables, secrets })
+    server.description = description.or(own);
+    Ok(AddRequest { file, server: AddedServer::New(server), mode, required_variables, secrets })
+}
+
+/// The options of the command line that belong to the server.
+struct ServerOptions {
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    headers: Vec<(String, String)>,
+    transport: Option<TransportName>,
+}
+
+impl ServerOptions {
+    fn describe_url(self, url: String) -> DescribedServer {
+        let kind = match self.transport {
+            Some(TransportName::Url(kind)) => kind,
+            Some(TransportName::Stdio) | None => UrlTransportKind::guess(&url),
+        };
+        let name = server_name_from_url(&url);
+        DescribedServer::new(name, NewTransport::Url { kind, url, headers: self.headers })
+    }
+}
+
+/// A server as its source describes it.
+struct DescribedServer {
+    /// The name, unless the command line states one.
+    name: String,
+    transport: NewTransport,
+    /// The description, unless the command line states one.
+    description: Option<String>,
+    required_variables: Vec<String>,
+    secrets: Vec<String>,
+}
+
+impl DescribedServer {
+    fn new(name: String, transport: NewTransport) -> DescribedServer {
+        let (required_variables, secrets) = (Vec::new(), Vec::new());
+        DescribedServer { name, transport, description: None, required_variables, secrets }
+    }
+}
+
+/// Reads a server from a `server.json`.
+fn read_published_server(path: &Path) -> Result<DescribedServer, String> {
+    let text = read_file(path, MAX_SERVER_JSON)
+        .map_err(|error| format!("could not read {}: {error}", input_name(path)))?;
+    let server = parse_server_json(&text).map_err(|error| format!("{}: {error}", input_name(path)))?;
+    let PublishedServer { name, description, transport, required_values, secret_variables, .. } = server;
+    let (required_variables, secrets) = (required_values, secret_variables);
+    Ok(DescribedServer { name, transport, description, required_variables, secrets })
 }
 
 fn stdio(command: String, args: Vec<String>, env: Vec<(String, String)>) -> NewTransport {
