@@ -16,7 +16,7 @@ use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, Client, ConnectTo, Error, Stdio, on_receive_request};
 use mcp_host_acp::{Capabilities, Policy};
 use mcp_host_acp_agent::{
-    ConnectOptions, NewSession, SessionMcp, SessionRegistry, ToolCall, TypedSessionRequest,
+    ConnectOptions, NewSession, SessionRegistry, SessionServers, ToolCall, TypedSessionRequest,
 };
 use mcp_host_model::RawJson;
 
@@ -44,7 +44,7 @@ async fn new_session(
     // Without a free slot the request is refused before a server starts.
     let slot = sessions.reserve(id.as_str(), &validated, &options)?;
     // Servers that need longer than 30 s join later; a failed one is a status, not an error.
-    let servers = SessionMcp::connect(validated, options).await?;
+    let servers = SessionServers::connect(validated, options).await?;
     let installed = sessions.install(servers, slot)?;
     Ok(NewSessionResponse::new(id).meta(installed.servers.to_meta()))
 }
@@ -69,7 +69,7 @@ async fn prompt(
 }
 
 /// Runs a prompt `TOOL [ARGUMENTS]`. Returns the text of the result, or the names of the tools for an unknown tool.
-async fn run_turn(servers: &SessionMcp, prompt: &str) -> String {
+async fn run_turn(servers: &SessionServers, prompt: &str) -> String {
     let (name, arguments) = prompt.split_once(' ').unwrap_or((prompt, "{}"));
     let tools = servers.tools();
     if !tools.iter().any(|tool| tool.name.as_str() == name) {

@@ -1,7 +1,7 @@
 //! The MCP servers of an ACP session: connected concurrently, scoped to the session, and stopped with it.
 //!
 //! An agent passes on the request as it was sent ([`TypedSessionRequest`]). An invalid request gives one error with
-//! all violations. Otherwise [`SessionMcp::connect`] starts the servers, each within its own timeout, and provides
+//! all violations. Otherwise [`SessionServers::connect`] starts the servers, each within its own timeout, and provides
 //! their tools. A cancelled request, a closed session and a disconnected client leave no process. A handler of
 //! agent-client-protocol 5 validates, connects and responds. This program is the example `acp_agent` of this crate;
 //! `Stdio` needs the feature `stdio` of agent-client-protocol.
@@ -17,9 +17,9 @@
 //! may have servers of its own ([`ConnectOptions::own_servers`]), and sampling and elicitation handlers
 //! ([`ConnectOptions::host`]). Servers may start with the first use ([`StartPolicy`]). A lost server is
 //! restarted by the host. [`RequiredServers`] decides whether a session can start without a server. The
-//! states are available as data ([`SessionMcp::statuses`]), as a stream ([`SessionMcp::status_stream`]), as
-//! JSON for a response's `_meta` ([`SessionMcp::to_meta`]), and as notifications for the client
-//! ([`SessionMcp::status_updates`]).
+//! states are available as data ([`SessionServers::statuses`]), as a stream ([`SessionServers::status_stream`]), as
+//! JSON for a response's `_meta` ([`SessionServers::to_meta`]), and as notifications for the client
+//! ([`SessionServers::status_updates`]).
 //!
 //! Features: `sdk`, on by default (requests and errors of agent-client-protocol), `protocol-v2` and `session-fork`
 //! (unstable parts of it), `mcp-over-acp` (servers that the client provides), and `oauth` (logins).
@@ -73,13 +73,13 @@ pub use request::ForkSessionV2;
 pub use request::{LoadSession, NewSession, ResumeSession, TypedSessionRequest};
 #[cfg(feature = "protocol-v2")]
 pub use request::{NewSessionV2, ResumeSessionV2};
-/// For [`SessionMcp::to_meta`].
+/// For [`SessionServers::to_meta`].
 #[doc(no_inline)]
 pub use serde_json;
 pub use server_set::SharedServers;
 pub use servers::ServerSource;
 pub use session::registry::{ReplacedServers, SessionRegistry, SessionSlot};
-pub use session::{PendingSession, SessionMcp};
+pub use session::{PendingSession, SessionServers};
 pub use status::update::{NoticeSupport, StatusUpdate, StatusUpdates};
 pub use status::{ConnectionState, SessionServerStatus, StatusStream};
 /// For [`OAuthLogins`].

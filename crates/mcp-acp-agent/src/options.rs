@@ -125,8 +125,8 @@ pub enum StartPolicy {
     #[default]
     AtSession,
     /// With its first use: [`SessionRegistry::acquire`](crate::SessionRegistry::acquire) or
-    /// [`SessionMcp::wake`](crate::SessionMcp::wake). Until then the session has no tools and needs no slot. No server
-    /// is required.
+    /// [`SessionServers::wake`](crate::SessionServers::wake). Until then the session has no tools and needs no slot. No
+    /// server is required.
     FirstUse,
 }
 

@@ -32,7 +32,7 @@ struct SharedSet {
 
 /// A set of servers, and the host that runs them.
 pub(crate) struct ServerSet {
-    /// Created when it is first needed: a session without servers has none.
+    /// Created when it is first needed.
     host: OnceLock<Host>,
     pub(crate) parts: ServerSetParts,
     /// The number of sessions that use the servers. Locked while they are started or stopped.
@@ -48,6 +48,25 @@ pub(crate) struct ServerSetParts {
     #[cfg(feature = "oauth")]
     pub(crate) logins: Option<Arc<BackgroundLogins>>,
     pub(crate) shared: Option<SharedServers>,
+}
+
+/// The membership of one session in a [`ServerSet`], which changes it.
+pub(crate) struct Membership {
+    /// Whether the session uses the servers. They run while a session uses them.
+    uses_servers: AtomicBool,
+    /// Whether the session is a member; false once it is closed.
+    is_member: AtomicBool,
+}
+
+impl Membership {
+    /// A member that does not use the servers yet.
+    pub(crate) fn new() -> Membership {
+        Membership { uses_servers: AtomicBool::new(false), is_member: AtomicBool::new(true) }
+    }
+
+    pub(crate) fn uses_servers(&self) -> bool {
+        self.uses_servers.load(Ordering::Acquire)
+    }
 }
 
 impl SharedServers {
@@ -71,14 +90,14 @@ impl SharedServers {
         set
     }
 
-    /// Ends the membership of a session in a set, and removes a set without members. `is_open` is the session's flag
-    /// that it is a member. Returns whether the set has no member left.
-    fn leave(&self, set: &ServerSet, is_open: &AtomicBool) -> bool {
+    /// Ends the membership of a session in a set, and removes a set without members. Returns whether the set has no
+    /// member left.
+    fn leave(&self, set: &ServerSet, membership: &Membership) -> bool {
         let mut sets = self.lock();
         let Some(at) = sets.iter().position(|known| std::ptr::eq(known.set.as_ptr(), set)) else {
             return true;
         };
-        if is_open.swap(false, Ordering::AcqRel) {
+        if membership.is_member.swap(false, Ordering::AcqRel) {
             sets[at].open_sessions -= 1;
         }
         let is_unused = sets[at].open_sessions == 0;
@@ -134,19 +153,18 @@ impl ServerSet {
         self.host.get().map(Host::snapshot)
     }
 
-    /// Starts the servers for a session, including those that have failed. `is_used` is the session's flag that it uses
-    /// them.
-    pub(crate) async fn start(&self, is_used: &AtomicBool) {
+    /// Starts the servers for a session, including those that have failed.
+    pub(crate) async fn start(&self, membership: &Membership) {
         let mut users = self.users.lock().await;
         // Counted first, because a cancelled `apply` may be executed all the same.
-        *users += usize::from(!is_used.swap(true, Ordering::AcqRel));
+        *users += usize::from(!membership.uses_servers.swap(true, Ordering::AcqRel));
         self.host().apply(self.parts.desired.clone()).await;
     }
 
     /// Ends the use by a session. The servers stop when no session uses them.
-    pub(crate) async fn stop(&self, is_used: &AtomicBool) {
+    pub(crate) async fn stop(&self, membership: &Membership) {
         let mut users = self.users.lock().await;
-        if !is_used.swap(false, Ordering::AcqRel) {
+        if !membership.uses_servers.swap(false, Ordering::AcqRel) {
             return;
         }
         *users -= 1;
@@ -166,13 +184,18 @@ impl ServerSet {
 
     /// Ends the membership of a session that closes. Returns whether the set has no open session left, as is always the
     /// case for a set that is not shared.
-    pub(crate) fn leave(&self, is_open: &AtomicBool) -> bool {
-        self.parts.shared.as_ref().is_none_or(|shared| shared.leave(self, is_open))
+    pub(crate) fn leave(&self, membership: &Membership) -> bool {
+        self.parts.shared.as_ref().is_none_or(|shared| shared.leave(self, membership))
     }
 
-    /// Ends the servers with their process groups, unless another session is open.
-    pub(crate) async fn shut_down(&self, is_open: &AtomicBool) {
-        if !self.leave(is_open) {
+    /// Ends the use and the membership of a session that closes. Ends the servers with their process groups, unless
+    /// another session is open.
+    pub(crate) async fn close(&self, membership: &Membership) {
+        // The servers of a set that is not shared end below, with their host.
+        if self.is_shared() {
+            self.stop(membership).await;
+        }
+        if !self.leave(membership) {
             return;
         }
         #[cfg(feature = "oauth")]

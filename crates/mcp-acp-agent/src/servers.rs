@@ -41,8 +41,8 @@ pub(crate) struct ServerDescription {
     pub(crate) secrets: Vec<Secret>,
 }
 
-/// The servers of a session.
-pub(crate) struct SessionServers {
+/// The servers of a session, converted for a host.
+pub(crate) struct ConvertedServers {
     /// In the order of the request; then the agent's own.
     pub(crate) descriptions: Vec<ServerDescription>,
     pub(crate) desired: DesiredServers,
@@ -65,7 +65,7 @@ pub(crate) struct AgentSettings {
 
 /// Converts the servers of a request, and adds the agent's own. Values in ACP are literal: no environment variable is
 /// substituted.
-pub(crate) fn convert_servers(validated: &ValidatedRequest, settings: AgentSettings) -> SessionServers {
+pub(crate) fn convert_servers(validated: &ValidatedRequest, settings: AgentSettings) -> ConvertedServers {
     let AgentSettings { limits, environment, has_over_acp, own_servers, has_one_user } = settings;
     let mut descriptions = Vec::new();
     let mut desired = DesiredServers::default();
@@ -107,12 +107,12 @@ pub(crate) fn convert_servers(validated: &ValidatedRequest, settings: AgentSetti
         }
         descriptions.push(description);
     }
-    let mut servers = SessionServers { descriptions, desired, over_acp, warnings: Vec::new() };
+    let mut servers = ConvertedServers { descriptions, desired, over_acp, warnings: Vec::new() };
     servers.add_own_servers(own_servers, validated, has_one_user);
     servers
 }
 
-impl SessionServers {
+impl ConvertedServers {
     /// Adds the agent's own servers. A server of the client replaces the agent's of the same name, with a warning. The
     /// working directory of a child process is the session's unless its entry has one.
     fn add_own_servers(&mut self, own: DesiredServers, validated: &ValidatedRequest, has_one_user: bool) {

@@ -9,7 +9,8 @@ use agent_client_protocol::v1::schema;
 use agent_client_protocol::{Client, ConnectionTo, Error, RequestCancellation};
 use mcp_host_acp::{Capabilities, Policy, SessionMethod};
 use mcp_host_acp_agent::{
-    ConnectOptions, NoticeSupport, OverAcp, SessionMcp, SessionRegistry, StatusUpdates, TypedSessionRequest,
+    ConnectOptions, NoticeSupport, OverAcp, SessionRegistry, SessionServers, StatusUpdates,
+    TypedSessionRequest,
 };
 
 use crate::turn::{QueuedTurn, TurnQueue};
@@ -30,7 +31,7 @@ pub(crate) struct Agent {
 /// A session with connected servers.
 pub(crate) struct ConnectedSession {
     pub(crate) session: String,
-    pub(crate) servers: Arc<SessionMcp>,
+    pub(crate) servers: Arc<SessionServers>,
     /// Sent after the response.
     pub(crate) updates: StatusUpdates,
 }
@@ -95,7 +96,7 @@ impl Agent {
         let over_acp = Some(OverAcp::new(connection)?);
         let mut options = self.options.clone();
         options.set_over_acp(over_acp);
-        let servers = SessionMcp::connect(validated, options).await?;
+        let servers = SessionServers::connect(validated, options).await?;
         // Both or none, because `close` uses the same lock. There is no await: an installed set is reported.
         let mut turns = self.turns();
         let replaced = self.sessions.install(servers, slot)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agent_client_protocol::{Error, RequestCancellation};
-use mcp_host_acp_agent::{ServerSource, SessionMcp, ToolCall};
+use mcp_host_acp_agent::{ServerSource, SessionServers, ToolCall};
 use serde_json::Value;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
@@ -29,7 +29,7 @@ pub(crate) struct QueuedTurn {
 
 /// The running turn of a session.
 pub(crate) struct Turn {
-    servers: Arc<SessionMcp>,
+    servers: Arc<SessionServers>,
     cancellation: Cancellation,
     _lock: OwnedMutexGuard<()>,
 }
@@ -137,7 +137,7 @@ impl Turn {
     }
 }
 
-async fn run(servers: &SessionMcp, prompt: &str, output: Arc<dyn Fn(Output) + Send + Sync>) {
+async fn run(servers: &SessionServers, prompt: &str, output: Arc<dyn Fn(Output) + Send + Sync>) {
     match Command::parse(prompt) {
         Command::Tools => {
             let tools = servers.tools();

@@ -11,9 +11,12 @@ use agent_client_protocol::v1::schema::{
     ToolCallUpdateFields,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
-use agent_client_protocol::{Agent as Role, Client, ConnectTo, Error, schema::ProtocolVersion};
+use agent_client_protocol::{
+    Agent as Role, Client, ConnectTo, Error, JsonRpcResponse, schema::ProtocolVersion,
+};
 use agent_client_protocol::{on_receive_notification, on_receive_request};
-use mcp_host_acp_agent::{ForkSession, LoadSession, NewSession, ResumeSession};
+use mcp_host_acp_agent::{ForkSession, LoadSession, NewSession, ResumeSession, TypedSessionRequest};
+use serde_json::{Map, Value};
 
 use crate::agent::{Agent, ConnectedSession, session_not_found};
 use crate::turn::{Output, TurnOutcome};
@@ -39,15 +42,8 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
             async move |request: NewSession,
                         responder: Responder<NewSessionResponse>,
                         connection: ConnectionTo<Client>| {
-                let cancelled = responder.cancellation();
-                let raw = connection.clone().into_raw();
-                creating.set_up(request, raw, cancelled, move |result| match result {
-                    Ok(connected) => {
-                        let meta = connected.servers.to_meta();
-                        responder.respond(NewSessionResponse::new(connected.session.clone()).meta(meta))?;
-                        report_servers(&connection, connected)
-                    }
-                    Err(error) => responder.respond_with_error(error),
+                set_up(&creating, request, responder, connection, |connected, meta| {
+                    NewSessionResponse::new(connected.session.clone()).meta(meta)
                 })
             },
             on_receive_request!(),
@@ -56,15 +52,8 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
             async move |request: LoadSession,
                         responder: Responder<LoadSessionResponse>,
                         connection: ConnectionTo<Client>| {
-                let cancelled = responder.cancellation();
-                let raw = connection.clone().into_raw();
-                loading.set_up(request, raw, cancelled, move |result| match result {
-                    Ok(connected) => {
-                        let meta = connected.servers.to_meta();
-                        responder.respond(LoadSessionResponse::new().meta(meta))?;
-                        report_servers(&connection, connected)
-                    }
-                    Err(error) => responder.respond_with_error(error),
+                set_up(&loading, request, responder, connection, |_, meta| {
+                    LoadSessionResponse::new().meta(meta)
                 })
             },
             on_receive_request!(),
@@ -73,15 +62,8 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
             async move |request: ResumeSession,
                         responder: Responder<ResumeSessionResponse>,
                         connection: ConnectionTo<Client>| {
-                let cancelled = responder.cancellation();
-                let raw = connection.clone().into_raw();
-                resuming.set_up(request, raw, cancelled, move |result| match result {
-                    Ok(connected) => {
-                        let meta = connected.servers.to_meta();
-                        responder.respond(ResumeSessionResponse::new().meta(meta))?;
-                        report_servers(&connection, connected)
-                    }
-                    Err(error) => responder.respond_with_error(error),
+                set_up(&resuming, request, responder, connection, |_, meta| {
+                    ResumeSessionResponse::new().meta(meta)
                 })
             },
             on_receive_request!(),
@@ -90,15 +72,8 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
             async move |request: ForkSession,
                         responder: Responder<ForkSessionResponse>,
                         connection: ConnectionTo<Client>| {
-                let cancelled = responder.cancellation();
-                let raw = connection.clone().into_raw();
-                forking.set_up(request, raw, cancelled, move |result| match result {
-                    Ok(connected) => {
-                        let meta = connected.servers.to_meta();
-                        responder.respond(ForkSessionResponse::new(connected.session.clone()).meta(meta))?;
-                        report_servers(&connection, connected)
-                    }
-                    Err(error) => responder.respond_with_error(error),
+                set_up(&forking, request, responder, connection, |connected, meta| {
+                    ForkSessionResponse::new(connected.session.clone()).meta(meta)
                 })
             },
             on_receive_request!(),
@@ -146,6 +121,24 @@ fn initialize_response(agent: &Agent) -> InitializeResponse {
     InitializeResponse::new(ProtocolVersion::V1)
         .agent_capabilities(capabilities)
         .agent_info(Implementation::new("acp-agent", env!("CARGO_PKG_VERSION")))
+}
+
+/// Sets up a session in the background, and responds. `respond` creates the response with this `_meta`.
+fn set_up<T: JsonRpcResponse>(
+    agent: &Arc<Agent>,
+    request: impl TypedSessionRequest,
+    responder: Responder<T>,
+    connection: ConnectionTo<Client>,
+    respond: impl FnOnce(&ConnectedSession, Map<String, Value>) -> T + Send + 'static,
+) -> Result<(), Error> {
+    let (cancelled, raw) = (responder.cancellation(), connection.clone().into_raw());
+    agent.set_up(request, raw, cancelled, move |result| match result {
+        Ok(connected) => {
+            responder.respond(respond(&connected, connected.servers.to_meta()))?;
+            report_servers(&connection, connected)
+        }
+        Err(error) => responder.respond_with_error(error),
+    })
 }
 
 /// Tells the client of servers that are not connected, now and later, until they are closed or replaced.

@@ -12,9 +12,10 @@ use agent_client_protocol::v2::schema::{
     ToolCallUpdate, UpdateSessionNotification, UserMessage,
 };
 use agent_client_protocol::v2::{ConnectionTo, Responder};
-use agent_client_protocol::{Agent as Role, Client, ConnectTo, Error};
+use agent_client_protocol::{Agent as Role, Client, ConnectTo, Error, JsonRpcResponse};
 use agent_client_protocol::{on_receive_notification, on_receive_request};
-use mcp_host_acp_agent::{ForkSessionV2, NewSessionV2, NoticeSupport, ResumeSessionV2};
+use mcp_host_acp_agent::{ForkSessionV2, NewSessionV2, NoticeSupport, ResumeSessionV2, TypedSessionRequest};
+use serde_json::{Map, Value};
 
 use crate::agent::{Agent, ConnectedSession};
 use crate::turn::{Output, TurnOutcome};
@@ -47,16 +48,9 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
             async move |request: NewSessionV2,
                         responder: Responder<NewSessionResponse>,
                         connection: ConnectionTo<Client>| {
-                let (cancelled, updates) = (responder.cancellation(), connection.clone());
-                creating.set_up(request, connection.into_raw(), cancelled, move |result| match result {
-                    Ok(connected) => {
-                        let session = SessionId::new(connected.session.clone());
-                        let meta = connected.servers.to_meta();
-                        responder.respond(NewSessionResponse::new(session.clone()).meta(meta))?;
-                        send_idle(&updates, &session, None)?;
-                        report_servers(&updates, session, connected)
-                    }
-                    Err(error) => responder.respond_with_error(error),
+                set_up(&creating, request, responder, connection, |responder, updates, session, meta| {
+                    responder.respond(NewSessionResponse::new(session.clone()).meta(meta))?;
+                    send_idle(updates, session, None)
                 })
             },
             on_receive_request!(),
@@ -65,16 +59,9 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
             async move |request: ForkSessionV2,
                         responder: Responder<ForkSessionResponse>,
                         connection: ConnectionTo<Client>| {
-                let (cancelled, updates) = (responder.cancellation(), connection.clone());
-                forking.set_up(request, connection.into_raw(), cancelled, move |result| match result {
-                    Ok(connected) => {
-                        let session = SessionId::new(connected.session.clone());
-                        let meta = connected.servers.to_meta();
-                        responder.respond(ForkSessionResponse::new(session.clone()).meta(meta))?;
-                        send_idle(&updates, &session, None)?;
-                        report_servers(&updates, session, connected)
-                    }
-                    Err(error) => responder.respond_with_error(error),
+                set_up(&forking, request, responder, connection, |responder, updates, session, meta| {
+                    responder.respond(ForkSessionResponse::new(session.clone()).meta(meta))?;
+                    send_idle(updates, session, None)
                 })
             },
             on_receive_request!(),
@@ -83,16 +70,9 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
             async move |request: ResumeSessionV2,
                         responder: Responder<ResumeSessionResponse>,
                         connection: ConnectionTo<Client>| {
-                let (cancelled, updates) = (responder.cancellation(), connection.clone());
-                resuming.set_up(request, connection.into_raw(), cancelled, move |result| match result {
-                    Ok(connected) => {
-                        let session = SessionId::new(connected.session.clone());
-                        send_idle(&updates, &session, None)?;
-                        let meta = connected.servers.to_meta();
-                        responder.respond(ResumeSessionResponse::new().meta(meta))?;
-                        report_servers(&updates, session, connected)
-                    }
-                    Err(error) => responder.respond_with_error(error),
+                set_up(&resuming, request, responder, connection, |responder, updates, session, meta| {
+                    send_idle(updates, session, None)?;
+                    responder.respond(ResumeSessionResponse::new().meta(meta))
                 })
             },
             on_receive_request!(),
@@ -134,6 +114,27 @@ pub(crate) fn serve(agent: &Arc<Agent>) -> impl ConnectTo<Client> {
             },
             on_receive_notification!(),
         )
+}
+
+/// Sets up a session in the background. `respond` sends the response with this `_meta`.
+fn set_up<T: JsonRpcResponse>(
+    agent: &Arc<Agent>,
+    request: impl TypedSessionRequest,
+    responder: Responder<T>,
+    connection: ConnectionTo<Client>,
+    respond: impl FnOnce(Responder<T>, &ConnectionTo<Client>, &SessionId, Map<String, Value>) -> Result<(), Error>
+    + Send
+    + 'static,
+) -> Result<(), Error> {
+    let (cancelled, updates) = (responder.cancellation(), connection.clone());
+    agent.set_up(request, connection.into_raw(), cancelled, move |result| match result {
+        Ok(connected) => {
+            let session = SessionId::new(connected.session.clone());
+            respond(responder, &updates, &session, connected.servers.to_meta())?;
+            report_servers(&updates, session, connected)
+        }
+        Err(error) => responder.respond_with_error(error),
+    })
 }
 
 /// Tells the client of servers that are not connected, now and later, until they are closed or replaced.

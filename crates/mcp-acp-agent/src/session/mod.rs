@@ -1,19 +1,19 @@
 //! The MCP servers of one session.
 //!
 //! Each session has its own host, so sessions share no tool, process or name, unless the agent shares equal lists of
-//! servers. A session without servers has no host. Dropping the session, or the future that connects it, ends
-//! everything that was started for it; a cancelled request leaves nothing.
+//! servers. A session without servers starts none. Dropping the session, or the future that connects it, ends
+//! everything that was started for it: cancelling a request ends everything that it started.
 
 pub(crate) mod registry;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use mcp_host_acp::{AcpTransport, RequestWarning, ServerStartError, ValidatedRequest};
 use mcp_host_model::{CallFailure, CallMetadata, CallResult, ErrorKind};
 use mcp_host_registry::{Catalog, ExposedTool};
-use mcp_host_runtime::{Dialog, DialogId, Host, PinnedGeneration, ToolCall};
+use mcp_host_runtime::{Dialog, DialogId, Host, HostOptions, PinnedGeneration, ToolCall};
 use mcp_host_transport::{Caller, CallerId, ClientCapabilities};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
@@ -24,8 +24,8 @@ use crate::error::SessionSetupError;
 use crate::login::oauth::BackgroundLogins;
 use crate::options::{ConnectOptions, FoldersAsRoots, RequiredServers, StartPolicy};
 use crate::roots::SessionRoots;
-use crate::server_set::{ServerSet, ServerSetParts};
-use crate::servers::{AgentSettings, ServerDescription, ServerSource, SessionServers, convert_servers};
+use crate::server_set::{Membership, ServerSet, ServerSetParts};
+use crate::servers::{AgentSettings, ConvertedServers, ServerDescription, ServerSource, convert_servers};
 use crate::start_error;
 use crate::status::update::{NoticeSupport, StatusUpdates};
 use crate::status::{ConnectionState, SessionPhase, SessionServerStatus, StatusBoard, StatusStream};
@@ -33,36 +33,33 @@ use crate::status::{ConnectionState, SessionPhase, SessionServerStatus, StatusBo
 /// The servers of a session.
 ///
 /// All methods may be called concurrently. Dropping it ends all servers and process groups without waiting, except
-/// those that other sessions use; [`SessionMcp::close`] waits.
-pub struct SessionMcp {
+/// those that other sessions use; [`SessionServers::close`] waits.
+pub struct SessionServers {
     set: Arc<ServerSet>,
+    membership: Membership,
     /// Handles the server requests of this session's calls; `None` if the host has this session only.
     caller: Option<Arc<Caller>>,
     /// The session's dialog with the host of a shared set, created by its first call.
     dialog: OnceLock<Dialog>,
     total_timeout: Duration,
     board: Arc<StatusBoard>,
-    /// Whether this session uses the servers of the set. They run while a session uses them.
-    is_used: AtomicBool,
-    /// Whether this session is a member of the set; false once it is closed.
-    is_open: AtomicBool,
     /// Held while the servers are started or stopped for this session.
     transition: Mutex<()>,
     warnings: Vec<RequestWarning>,
 }
 
-/// A session whose servers are not connected yet. Dropping it ends them.
+/// A session whose servers are not started yet.
 pub struct PendingSession {
-    session: SessionMcp,
+    session: SessionServers,
     required: RequiredServers,
     max_servers: usize,
 }
 
-impl SessionMcp {
+impl SessionServers {
     /// Connects the servers of a request concurrently. Returns when each is connected or has failed, or when
     /// [`ConnectOptions::total_timeout`] expires (ACPX-05, ACPX-13). A server that is not connected by then joins the
-    /// session when it is ready: its tools appear in [`SessionMcp::tools`], and [`SessionMcp::status_updates`]
-    /// notifies the client.
+    /// session when it is ready: its tools appear in [`SessionServers::tools`], and [`SessionServers::status_updates`]
+    /// notifies the client. With [`StartPolicy::FirstUse`] it returns at once and starts nothing.
     ///
     /// Fails if the request has more than [`ConnectOptions::max_servers`] servers, before any is started, and as soon
     /// as a required server has failed, after closing those that were started. Dropping the future ends what was
@@ -74,12 +71,12 @@ impl SessionMcp {
     pub async fn connect(
         validated: ValidatedRequest,
         options: ConnectOptions,
-    ) -> Result<SessionMcp, SessionSetupError> {
-        SessionMcp::prepare(validated, options).connect().await
+    ) -> Result<SessionServers, SessionSetupError> {
+        SessionServers::prepare(validated, options).connect().await
     }
 
     /// Prepares the servers without starting any, so that a caller can observe the progress
-    /// ([`PendingSession::changes`]). [`PendingSession::connect`] starts them.
+    /// ([`PendingSession::status_stream`]). [`PendingSession::connect`] starts them.
     ///
     /// # Panics
     ///
@@ -112,28 +109,23 @@ impl SessionMcp {
         let startup = limits.startup;
         let has_one_user = shared.is_none();
         let settings = AgentSettings { limits, environment, has_over_acp, own_servers, has_one_user };
-        let SessionServers { descriptions, desired, over_acp: servers, warnings } =
+        let ConvertedServers { descriptions, desired, over_acp: acp_server_ids, warnings } =
             convert_servers(&validated, settings);
-        let handlers = &mut host.server_requests.handlers;
-        if handlers.roots.is_none() && folders == FoldersAsRoots::Offered {
-            handlers.roots = Some(Arc::new(SessionRoots::of(&validated)));
+        let roots = &mut host.server_requests.handlers.roots;
+        if roots.is_none() && folders == FoldersAsRoots::Offered {
+            *roots = Some(Arc::new(SessionRoots::of(&validated)));
         }
-        let caller = shared.is_some().then(|| {
-            let handlers = std::mem::take(handlers);
-            let declared = ClientCapabilities::from_handlers(&handlers);
-            host.server_requests.declared_capabilities.get_or_insert(declared);
-            Arc::new(Caller::new(CallerId::unique(), handlers))
-        });
+        let caller = shared.is_some().then(|| Arc::new(take_caller(&mut host)));
         let dialer = dialer.unwrap_or_else(|| {
             Arc::new(|server, options| mcp_host_transport::dialer(&server.endpoint, options))
         });
         #[cfg(feature = "mcp-over-acp")]
         let dialer = match over_acp {
-            Some(over_acp) => over_acp.dialer(servers, dialer),
+            Some(over_acp) => over_acp.dialer(acp_server_ids, dialer),
             None => dialer,
         };
         #[cfg(not(feature = "mcp-over-acp"))]
-        drop(servers);
+        drop(acp_server_ids);
         let login_states = Arc::default();
         #[cfg(feature = "oauth")]
         let logins = logins.map(|logins| Arc::new(BackgroundLogins::new(logins, Arc::clone(&login_states))));
@@ -155,31 +147,32 @@ impl SessionMcp {
             StartPolicy::AtSession => SessionPhase::Starting,
             StartPolicy::FirstUse => SessionPhase::NotStarted,
         };
-        let logins = Arc::clone(&set.parts.login_states);
-        let session = SessionMcp {
+        // The set may be that of other sessions, with their logins.
+        let login_states = Arc::clone(&set.parts.login_states);
+        let session = SessionServers {
             set,
+            membership: Membership::new(),
             caller,
             dialog: OnceLock::new(),
             total_timeout,
-            board: Arc::new(StatusBoard::new(descriptions, startup, logins, phase)),
-            is_used: AtomicBool::new(false),
-            is_open: AtomicBool::new(true),
+            board: Arc::new(StatusBoard::new(descriptions, startup, login_states, phase)),
             transition: Mutex::default(),
             warnings: validated.warnings.into_iter().chain(warnings).collect(),
         };
         PendingSession { session, required, max_servers }
     }
 
+    /// Returns the host, which the first call creates.
     fn host(&self) -> &Host {
         self.set.host()
     }
 
     /// Returns the session as a dialog of the host; `None` if the host has this session only.
     fn dialog(&self) -> Option<&Dialog> {
-        static LAST: AtomicU64 = AtomicU64::new(0);
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let caller = self.caller.as_ref()?;
         Some(self.dialog.get_or_init(|| {
-            let id = DialogId::new(format!("session-{}", LAST.fetch_add(1, Ordering::Relaxed)));
+            let id = DialogId::new(format!("session-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
             self.host().dialog_with_caller(id, Arc::clone(caller))
         }))
     }
@@ -200,9 +193,10 @@ impl SessionMcp {
         StatusStream::new(Arc::clone(&self.board), changes)
     }
 
-    /// Returns the `session/update` notifications about the session's servers: those that are not connected now,
-    /// and from now on each that fails, is connected, or is stopped. An agent sends them after the response to the
-    /// setup.
+    /// Returns `session/update` notifications: first one for each server that is connecting, has failed, is idle or
+    /// requires a login; then one each time that a server fails, requires a login, becomes idle or is connected.
+    /// `notices` states whether the client supports notices. An agent sends the notifications after the response to
+    /// the setup.
     ///
     /// # Panics
     ///
@@ -221,8 +215,8 @@ impl SessionMcp {
         &self.warnings
     }
 
-    /// Returns the content for a response's `_meta`: `{"mcpServers": [status…], "mcpReports": [warning…]}`, the latter
-    /// only if there are some.
+    /// Returns the content for a response's `_meta`: `{"mcpServers": [status…], "mcpReports": [warning…]}`. The reports
+    /// are those of [`SessionServers::warnings`]; without any, their key is omitted.
     pub fn to_meta(&self) -> Map<String, Value> {
         let mut meta = Map::from_iter([("mcpServers".to_owned(), json!(self.statuses()))]);
         if !self.warnings.is_empty() {
@@ -231,8 +225,9 @@ impl SessionMcp {
         meta
     }
 
-    /// Returns the current tools, in the order of [`SessionMcp::statuses`]. The names of a client's tools are
-    /// accepted by every provider; those of the agent's own servers follow its configuration.
+    /// Returns the current tools, in the order of [`SessionServers::statuses`]. Tools of servers that the client
+    /// requested have names that every model provider accepts. The names of the agent's own servers are made by the
+    /// rules of its configuration.
     pub fn tools(&self) -> Vec<ExposedTool> {
         self.catalog().tools().iter().cloned().collect()
     }
@@ -276,27 +271,24 @@ impl SessionMcp {
     /// use continue to run. May be called repeatedly and concurrently. Cancel-safe: the shutdown continues
     /// while this value exists.
     pub async fn close(&self) {
-        self.board.set_phase(SessionPhase::Closed);
-        if self.set.is_shared() {
-            self.set.stop(&self.is_used).await;
-        }
-        self.set.shut_down(&self.is_open).await;
+        self.board.replace_phase(SessionPhase::Closed);
+        self.set.close(&self.membership).await;
     }
 
-    /// Marks the servers as idle. [`SessionMcp::stop_if_idle`] stops them.
+    /// Marks the servers as idle. [`SessionServers::stop_if_idle`] stops them.
     pub(crate) fn set_idle(&self) {
-        self.board.set_phase(SessionPhase::Idle);
+        self.board.replace_phase(SessionPhase::Idle);
     }
 
     /// Stops the servers, unless the session uses them again.
     pub(crate) async fn stop_if_idle(&self) {
         let _transition = self.transition.lock().await;
         if self.board.phase() == SessionPhase::Idle {
-            self.set.stop(&self.is_used).await;
+            self.set.stop(&self.membership).await;
         }
     }
 
-    /// Starts servers that are idle, or that start with the first use. Returns as [`SessionMcp::connect`] does. Use
+    /// Starts servers that are idle, or that start with the first use. Returns as [`SessionServers::connect`] does. Use
     /// [`SessionRegistry::acquire`](crate::SessionRegistry::acquire) for a session of a registry. Cancel-safe: the next
     /// call continues.
     ///
@@ -317,9 +309,10 @@ impl SessionMcp {
         }
         let mut changes = self.board.changes(self.host().subscribe());
         let settled = async {
-            self.set.start(&self.is_used).await;
-            if self.board.set_phase(SessionPhase::Active) == SessionPhase::Closed {
-                return self.set.stop(&self.is_used).await;
+            self.set.start(&self.membership).await;
+            let previous = self.board.replace_phase(SessionPhase::Active);
+            if previous == SessionPhase::Closed {
+                return self.set.stop(&self.membership).await;
             }
             while !self.board.is_settled(&changes.snapshot(), required) {
                 // The end of the host also ends the wait.
@@ -333,19 +326,30 @@ impl SessionMcp {
     }
 }
 
-impl Drop for SessionMcp {
+impl Drop for SessionServers {
     fn drop(&mut self) {
-        self.board.set_phase(SessionPhase::Closed);
-        self.set.leave(&self.is_open);
+        self.board.replace_phase(SessionPhase::Closed);
+        self.set.leave(&self.membership);
         // The servers of a set that is not shared end with it.
         if self.set.is_shared()
-            && *self.is_used.get_mut()
+            && self.membership.uses_servers()
             && let Ok(runtime) = Handle::try_current()
         {
-            let (set, is_used) = (Arc::clone(&self.set), AtomicBool::new(true));
-            runtime.spawn(async move { set.stop(&is_used).await });
+            // The task outlives this value, so it takes the membership over.
+            let membership = std::mem::replace(&mut self.membership, Membership::new());
+            let set = Arc::clone(&self.set);
+            runtime.spawn(async move { set.stop(&membership).await });
         }
     }
+}
+
+/// Takes the handlers of a session that shares its host. The host has several callers, so the handlers belong to the
+/// session's caller, not to the host. The host still declares to servers what they support.
+fn take_caller(host: &mut HostOptions) -> Caller {
+    let handlers = std::mem::take(&mut host.server_requests.handlers);
+    let declared = ClientCapabilities::from_handlers(&handlers);
+    host.server_requests.declared_capabilities.get_or_insert(declared);
+    Caller::new(CallerId::unique(), handlers)
 }
 
 /// The result of a call of a session that is closed, or whose servers do not run.
@@ -356,12 +360,12 @@ fn inactive_result(call: ToolCall) -> CallResult {
 
 impl PendingSession {
     /// Returns a stream of the current states and their changes.
-    pub fn changes(&self) -> StatusStream {
+    pub fn status_stream(&self) -> StatusStream {
         self.session.status_stream()
     }
 
-    /// Starts and connects the servers; see [`SessionMcp::connect`].
-    pub async fn connect(self) -> Result<SessionMcp, SessionSetupError> {
+    /// Starts and connects the servers; see [`SessionServers::connect`].
+    pub async fn connect(self) -> Result<SessionServers, SessionSetupError> {
         let PendingSession { session, required, max_servers } = self;
         let of_client = |server: &&ServerDescription| server.source == ServerSource::Client;
         let requested = session.board.descriptions.iter().filter(of_client).count();
@@ -381,10 +385,10 @@ impl PendingSession {
     }
 }
 
-impl SessionMcp {
+impl SessionServers {
     /// Returns the errors of required servers that are not connected.
     ///
-    /// If another server has failed, connecting servers are omitted until their timeout.
+    /// If a required server has failed, those that are still connecting are not reported.
     fn missing_required(&self, required: &RequiredServers) -> Vec<ServerStartError> {
         let mut statuses = self.statuses();
         statuses.retain(|status| status.is_required_by(required));

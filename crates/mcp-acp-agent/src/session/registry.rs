@@ -13,7 +13,7 @@ use mcp_host_acp::ValidatedRequest;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use super::SessionMcp;
+use super::SessionServers;
 use crate::error::SessionSetupError;
 use crate::options::{ConnectOptions, StartPolicy};
 
@@ -42,7 +42,7 @@ struct RegistryState {
 
 /// The servers of a session. Without a permit they are stopped, or there are none.
 struct InstalledServers {
-    servers: Arc<SessionMcp>,
+    servers: Arc<SessionServers>,
     slot: SessionSlot,
     /// The number of its last use, from [`RegistryState::uses`].
     last_used: u64,
@@ -65,9 +65,9 @@ pub struct SessionSlot {
 #[non_exhaustive]
 pub struct ReplacedServers {
     /// The new servers.
-    pub servers: Arc<SessionMcp>,
-    /// The previous servers. They are being closed, whether or not [`SessionMcp::close`] is awaited.
-    pub previous: Option<Arc<SessionMcp>>,
+    pub servers: Arc<SessionServers>,
+    /// The previous servers. They are being closed, whether or not [`SessionServers::close`] is awaited.
+    pub previous: Option<Arc<SessionServers>>,
 }
 
 impl Default for SessionRegistry {
@@ -94,8 +94,8 @@ impl SessionRegistry {
     ///
     /// If all are taken, the idle session that was not used for longest loses its slot: its servers are stopped, and
     /// [`SessionRegistry::acquire`] starts them again. A session is idle while nothing but the registry holds its
-    /// [`SessionMcp`]. Fails with [`SessionSetupError::TooManySessions`] if none is idle. A replacement needs a second
-    /// slot until the previous set is closed.
+    /// [`SessionServers`]. Fails with [`SessionSetupError::TooManySessions`] if none is idle. A replacement needs a
+    /// second slot until the previous set is closed.
     ///
     /// # Panics
     ///
@@ -147,7 +147,7 @@ impl SessionRegistry {
     /// When called outside of a Tokio runtime.
     pub fn install(
         &self,
-        servers: SessionMcp,
+        servers: SessionServers,
         slot: SessionSlot,
     ) -> Result<ReplacedServers, SessionSetupError> {
         let servers = Arc::new(servers);
@@ -166,12 +166,12 @@ impl SessionRegistry {
     }
 
     /// Returns the servers of a session. They may be [idle](crate::ConnectionState::Idle).
-    pub fn get(&self, session: &str) -> Option<Arc<SessionMcp>> {
+    pub fn get(&self, session: &str) -> Option<Arc<SessionServers>> {
         self.lock().sessions.get(session).map(|installed| Arc::clone(&installed.servers))
     }
 
     /// Returns the servers of a session for use, for example in a turn; `None` if there is no such session. Those that
-    /// do not run are started first, as [`SessionMcp::connect`] does, which may need the slot of another idle
+    /// do not run are started first, as [`SessionServers::connect`] does, which may need the slot of another idle
     /// session. Holding the result keeps them running.
     ///
     /// Cancel-safe: the next call continues the start.
@@ -179,7 +179,7 @@ impl SessionRegistry {
     /// # Panics
     ///
     /// When polled outside of a Tokio runtime.
-    pub async fn acquire(&self, session: &str) -> Result<Option<Arc<SessionMcp>>, SessionSetupError> {
+    pub async fn acquire(&self, session: &str) -> Result<Option<Arc<SessionServers>>, SessionSetupError> {
         let servers = {
             let mut state = self.lock();
             let last_used = state.next_use();
@@ -196,13 +196,13 @@ impl SessionRegistry {
         Ok(Some(servers))
     }
 
-    /// Removes a session. Its servers are being closed ([`SessionMcp::close`] waits for that), and servers that are
+    /// Removes a session. Its servers are being closed ([`SessionServers::close`] waits for that), and servers that are
     /// being connected for it cannot be installed. `None` if it had no servers.
     ///
     /// # Panics
     ///
     /// When called outside of a Tokio runtime.
-    pub fn remove(&self, session: &str) -> Option<Arc<SessionMcp>> {
+    pub fn remove(&self, session: &str) -> Option<Arc<SessionServers>> {
         let mut state = self.lock();
         state.identities.remove(session);
         let removed = state.sessions.remove(session)?;
@@ -259,7 +259,7 @@ impl RegistryState {
     }
 
     /// Closes a set in the background. It keeps its slot until then.
-    fn close_in_background(&mut self, installed: InstalledServers) -> Arc<SessionMcp> {
+    fn close_in_background(&mut self, installed: InstalledServers) -> Arc<SessionServers> {
         let servers = Arc::clone(&installed.servers);
         self.spawn(async move {
             installed.servers.close().await;

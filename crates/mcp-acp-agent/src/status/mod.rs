@@ -145,7 +145,7 @@ impl StatusBoard {
     }
 
     /// Changes the phase, unless the session is closed. Returns the previous phase.
-    pub(crate) fn set_phase(&self, phase: SessionPhase) -> SessionPhase {
+    pub(crate) fn replace_phase(&self, phase: SessionPhase) -> SessionPhase {
         let mut previous = phase;
         self.phase.send_if_modified(|current| {
             previous = *current;

@@ -130,7 +130,7 @@ impl From<StatusUpdate> for agent_client_protocol::v2::schema::SessionUpdate {
 }
 
 /// The `session/update` notifications about the servers of a session; see
-/// [`SessionMcp::status_updates`](crate::SessionMcp::status_updates).
+/// [`SessionServers::status_updates`](crate::SessionServers::status_updates).
 pub struct StatusUpdates {
     statuses: StatusStream,
     notices: NoticeSupport,

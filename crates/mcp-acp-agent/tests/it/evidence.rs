@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_host_acp_agent::SessionMcp;
+use mcp_host_acp_agent::SessionServers;
 use serde_json::{Value, json};
 
 use crate::sessions::{failure, options, process_options, session, validated};
@@ -12,7 +12,7 @@ async fn start_error(entry: Value, limit: Duration) -> String {
     let mut options = process_options();
     options.limits.startup = limit;
     let name = entry["name"].as_str().unwrap().to_owned();
-    let session = SessionMcp::connect(validated(&json!([entry])), options).await.unwrap();
+    let session = SessionServers::connect(validated(&json!([entry])), options).await.unwrap();
     failure(&session, &name)
 }
 
@@ -104,7 +104,7 @@ async fn acpx_03_acpx_04_rejected_authentication() {
 #[tokio::test(start_paused = true)]
 async fn acpx_12_acp_server_without_a_connection_fails() {
     let servers = json!([{"type": "acp", "name": "editor", "serverId": "server-1"}]);
-    let session = SessionMcp::connect(validated(&servers), options()).await.unwrap();
+    let session = SessionServers::connect(validated(&servers), options()).await.unwrap();
     insta::assert_snapshot!(failure(&session, "editor"), @r#"
     {
       "code": -32603,
@@ -113,6 +113,6 @@ async fn acpx_12_acp_server_without_a_connection_fails() {
     }
     "#);
     drop(session);
-    let session = SessionMcp::connect(validated(&json!([])), options()).await.unwrap();
+    let session = SessionServers::connect(validated(&json!([])), options()).await.unwrap();
     assert!(session.statuses().is_empty() && session.tools().is_empty());
 }

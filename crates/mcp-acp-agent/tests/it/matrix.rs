@@ -5,7 +5,7 @@ use agent_client_protocol::{Agent, Client, ConnectTo, Error, on_receive_request,
 use mcp_host_acp::{Capabilities, Policy};
 use mcp_host_acp_agent::{
     ForkSession, ForkSessionV2, LoadSession, NewSession, NewSessionV2, ResumeSession, ResumeSessionV2,
-    SessionMcp, TypedSessionRequest,
+    SessionServers, TypedSessionRequest,
 };
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ async fn connect_servers(
     capabilities: Capabilities,
 ) -> Result<String, Error> {
     let validated = request.validate(&capabilities, Policy::default()).await?;
-    let session = SessionMcp::connect(validated, options()).await?;
+    let session = SessionServers::connect(validated, options()).await?;
     Ok(summary(&session))
 }
 

@@ -9,7 +9,7 @@ use agent_client_protocol::v1::schema::{McpError, NewSessionResponse};
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, BoxFuture, Client, ConnectTo, Error, NullRun, on_receive_request};
 use mcp_host_acp::{Capabilities, Policy};
-use mcp_host_acp_agent::{NewSession, OverAcp, SessionMcp, TypedSessionRequest};
+use mcp_host_acp_agent::{NewSession, OverAcp, SessionServers, TypedSessionRequest};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
@@ -68,7 +68,7 @@ impl McpService<Agent> for Editor {
 }
 
 /// An agent that passes its sessions to the test.
-fn agent(sessions: mpsc::UnboundedSender<SessionMcp>) -> impl ConnectTo<Client> + 'static {
+fn agent(sessions: mpsc::UnboundedSender<SessionServers>) -> impl ConnectTo<Client> + 'static {
     Agent.v1().on_receive_request(
         async move |request: NewSession,
                     responder: Responder<NewSessionResponse>,
@@ -82,7 +82,7 @@ fn agent(sessions: mpsc::UnboundedSender<SessionMcp>) -> impl ConnectTo<Client> 
                     let validated = request.validate(&capabilities, Policy::default()).await?;
                     let mut options = options();
                     options.set_over_acp(Some(OverAcp::new(raw_connection)?));
-                    Ok::<_, Error>(SessionMcp::connect(validated, options).await?)
+                    Ok::<_, Error>(SessionServers::connect(validated, options).await?)
                 };
                 match setup.await {
                     Ok(session) => {
@@ -141,7 +141,7 @@ async fn acpx_12_client_server_is_called_over_the_acp_connection() {
 }
 
 /// Connects a session whose client answers every `mcp/message` with this error.
-async fn connect_with_failing_client(error: Value) -> SessionMcp {
+async fn connect_with_failing_client(error: Value) -> SessionServers {
     let (sessions, mut created) = mpsc::unbounded_channel();
     let mut client = RawClient::connect(agent(sessions));
     let servers = json!([{"type": "acp", "name": "editor", "serverId": "server-1"}]);

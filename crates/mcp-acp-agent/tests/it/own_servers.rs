@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_host_acp_agent::{
-    ConnectOptions, NoticeSupport, RequiredServers, ServerSource, SessionMcp, SessionRegistry,
+    ConnectOptions, NoticeSupport, RequiredServers, ServerSource, SessionRegistry, SessionServers,
     SessionSetupError, StartPolicy,
 };
 use mcp_host_model::{Endpoint, Sharing};
@@ -35,7 +35,7 @@ fn options_with_own(names: &[&str]) -> ConnectOptions {
 #[tokio::test(start_paused = true)]
 async fn acpx_14_server_of_the_client_replaces_the_agents_server_of_the_same_name() {
     let own = options_with_own(&["a", "b"]);
-    let session = SessionMcp::connect(validated(&entries(&["b", "c"])), own).await.unwrap();
+    let session = SessionServers::connect(validated(&entries(&["b", "c"])), own).await.unwrap();
     assert_eq!(summary(&session), "b:connected c:connected a:connected unset:failed");
     let sources: Vec<_> = session.statuses().into_iter().map(|status| status.source).collect();
     assert_eq!(
@@ -60,12 +60,13 @@ async fn acp_021_failure_of_the_agents_own_server_does_not_refuse_a_session() {
         options
     };
     let own = strict(&["gone", "b"]);
-    let session = SessionMcp::connect(validated(&entries(&["a"])), own).await.unwrap();
+    let session = SessionServers::connect(validated(&entries(&["a"])), own).await.unwrap();
     assert_eq!(summary(&session), "a:connected gone:failed b:connected unset:failed");
     // The client's own server of that name is required.
-    let refused = SessionMcp::connect(validated(&entries(&["gone"])), strict(&["gone"])).await.err().unwrap();
+    let refused =
+        SessionServers::connect(validated(&entries(&["gone"])), strict(&["gone"])).await.err().unwrap();
     assert!(matches!(refused, SessionSetupError::Failed(_)), "{refused}");
-    let many = SessionMcp::connect(validated(&entries(&["a", "b"])), strict(&[])).await.err().unwrap();
+    let many = SessionServers::connect(validated(&entries(&["a", "b"])), strict(&[])).await.err().unwrap();
     assert_eq!(many, SessionSetupError::TooManyServers { requested: 2, limit: 1 });
 }
 
@@ -81,7 +82,7 @@ async fn agents_own_child_process_runs_in_the_folder_of_the_session() {
         }
         inner(server, options)
     }));
-    SessionMcp::connect(validated(&entries(&[])), own).await.unwrap();
+    SessionServers::connect(validated(&entries(&[])), own).await.unwrap();
     assert_eq!(*seen.lock().unwrap(), [(Some(std::env::temp_dir()), Sharing::Shared)]);
 }
 
@@ -93,7 +94,7 @@ async fn servers_that_start_with_the_first_use_need_no_slot_until_then() {
     for id in ["1", "2"] {
         let request = validated(&entries(&["a", "gone"]));
         let slot = sessions.reserve(id, &request, &lazy).unwrap();
-        let session = SessionMcp::connect(request, lazy.clone()).await.unwrap();
+        let session = SessionServers::connect(request, lazy.clone()).await.unwrap();
         sessions.install(session, slot).unwrap();
     }
     let state = |id: &str| summary(&sessions.get(id).unwrap());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_host_acp_agent::SessionMcp;
+use mcp_host_acp_agent::SessionServers;
 use mcp_testkit::process::{is_alive, wait_until_dead};
 use mcp_testkit::servers::SHELL_SERVER;
 use mcp_testkit::wait::wait_until;
@@ -40,7 +40,7 @@ async fn acp_017_acp_036_acp_047_child_gets_arguments_variables_and_folder() {
     let folder = std::env::temp_dir().canonicalize().unwrap();
     let mut validated = validated(&server(""));
     validated.cwd = folder.to_str().unwrap().to_owned();
-    let session = SessionMcp::connect(validated, process_options()).await.unwrap();
+    let session = SessionServers::connect(validated, process_options()).await.unwrap();
     let answer = text_or_error(&session.call(tool_call("t", "{}")).await);
     assert_eq!(answer, format!("a value an argument {}", std::env::temp_dir().display()));
 }
@@ -48,8 +48,9 @@ async fn acp_017_acp_036_acp_047_child_gets_arguments_variables_and_folder() {
 #[tokio::test]
 async fn acp_020_closed_session_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
-    let session =
-        SessionMcp::connect(validated(&server(&id_script(folder.path()))), process_options()).await.unwrap();
+    let session = SessionServers::connect(validated(&server(&id_script(folder.path()))), process_options())
+        .await
+        .unwrap();
     assert_eq!(summary(&session), "sh:connected");
     let ids = read_ids(folder.path()).await;
     assert!(ids.iter().all(|id| is_alive(*id)));
@@ -60,8 +61,9 @@ async fn acp_020_closed_session_leaves_no_process() {
 #[tokio::test]
 async fn acp_020_dropped_session_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
-    let session =
-        SessionMcp::connect(validated(&server(&id_script(folder.path()))), process_options()).await.unwrap();
+    let session = SessionServers::connect(validated(&server(&id_script(folder.path()))), process_options())
+        .await
+        .unwrap();
     let ids = read_ids(folder.path()).await;
     drop(session);
     tokio::task::spawn_blocking(move || wait_until_dead(&ids)).await.unwrap();
@@ -72,7 +74,7 @@ async fn acp_020_cancelled_setup_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
     // It never responds, so the setup is cancelled while it waits.
     let silent = format!("{}; sleep 1000", id_script(folder.path()));
-    let setting_up = tokio::spawn(SessionMcp::connect(validated(&server(&silent)), process_options()));
+    let setting_up = tokio::spawn(SessionServers::connect(validated(&server(&silent)), process_options()));
     let ids = read_ids(folder.path()).await;
     setting_up.abort();
     assert!(setting_up.await.is_err_and(|it| it.is_cancelled()));
@@ -88,7 +90,7 @@ async fn acpx_03_failed_setup_leaves_no_process() {
     entries.as_array_mut().unwrap().push(late);
     let mut options = process_options();
     options.required = mcp_host_acp_agent::RequiredServers::All;
-    let error = SessionMcp::connect(validated(&entries), options).await.err().unwrap();
+    let error = SessionServers::connect(validated(&entries), options).await.err().unwrap();
     assert_eq!(error.to_string(), "MCP server 'late' exited with status 1 before the handshake");
     wait_until_dead(&read_ids(folder.path()).await);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_host_acp_agent::{NoticeSupport, SessionMcp, SessionRegistry, SessionSetupError, SessionSlot};
+use mcp_host_acp_agent::{NoticeSupport, SessionRegistry, SessionServers, SessionSetupError, SessionSlot};
 use mcp_host_model::RpcError;
 
 use crate::sessions::{entries, options, session, summary, text_or_error, tool_call, validated};
@@ -14,7 +14,7 @@ fn reserve(sessions: &SessionRegistry, id: &str, names: &[&str]) -> Result<Sessi
 }
 
 /// Connects in-memory servers, installs them in a session and waits until the previous ones are closed.
-async fn install_servers(sessions: &SessionRegistry, id: &str, names: &[&str]) -> Arc<SessionMcp> {
+async fn install_servers(sessions: &SessionRegistry, id: &str, names: &[&str]) -> Arc<SessionServers> {
     let slot = reserve(sessions, id, names).unwrap();
     let replacement = sessions.install(session(names).await, slot).unwrap();
     if let Some(previous) = replacement.previous {
@@ -99,7 +99,7 @@ async fn x_25_sessions_do_not_share_tools() {
     let first = install_servers(&sessions, "1", &["a"]).await;
     let second = install_servers(&sessions, "2", &["b"]).await;
     let names =
-        |it: &SessionMcp| -> Vec<String> { it.tools().iter().map(|it| it.server.to_string()).collect() };
+        |it: &SessionServers| -> Vec<String> { it.tools().iter().map(|it| it.server.to_string()).collect() };
     assert!(names(&first).iter().all(|it| it == "a") && names(&second).iter().all(|it| it == "b"));
     let foreign_call = text_or_error(&first.call(tool_call("b__echo", r#"{"text":"x"}"#)).await);
     assert!(foreign_call.starts_with("MCPToolNotFoundError: "), "{foreign_call}");
@@ -180,8 +180,8 @@ async fn acpx_13_request_with_too_many_servers_is_refused() {
         options.max_servers = 2;
         options
     };
-    assert!(SessionMcp::connect(validated(&entries(&["a", "b"])), two_servers_options()).await.is_ok());
-    let error = SessionMcp::connect(validated(&entries(&["a", "b", "c"])), two_servers_options())
+    assert!(SessionServers::connect(validated(&entries(&["a", "b"])), two_servers_options()).await.is_ok());
+    let error = SessionServers::connect(validated(&entries(&["a", "b", "c"])), two_servers_options())
         .await
         .err()
         .unwrap();

@@ -4,7 +4,7 @@ use agent_client_protocol::v1::schema::{NewSessionRequest, NewSessionResponse};
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, Client, JsonRpcMessage, on_receive_request};
 use mcp_host_acp::{Capabilities, Policy};
-use mcp_host_acp_agent::{LoadSession, NewSession, RequiredServers, SessionMcp, TypedSessionRequest};
+use mcp_host_acp_agent::{LoadSession, NewSession, RequiredServers, SessionServers, TypedSessionRequest};
 use serde_json::{Value, json};
 
 use crate::raw_client::RawClient;
@@ -106,7 +106,7 @@ async fn acpx_03_server_failure_is_an_internal_error_of_the_sdk() {
     ]));
     let mut options = options();
     options.required = RequiredServers::All;
-    let error = SessionMcp::connect(validated, options).await.err().unwrap();
+    let error = SessionServers::connect(validated, options).await.err().unwrap();
     let error: agent_client_protocol::Error = error.into();
     assert_eq!(error.code, agent_client_protocol::ErrorCode::INTERNAL_ERROR);
     assert_eq!(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use mcp_host_acp_agent::{ConnectOptions, SessionMcp};
+use mcp_host_acp_agent::{ConnectOptions, SessionServers};
 use mcp_host_model::{RawJson, RpcError};
 use mcp_host_transport::{
     ElicitMode, ElicitRequest, ElicitResult, Elicitation, Handlers, Sampling, SamplingRequest, SamplingResult,
@@ -38,7 +38,7 @@ impl Sampling for FixedAnswers {
 async fn ask_user_and_model(handlers: Handlers) -> [String; 2] {
     let mut options: ConnectOptions = options();
     options.host.server_requests.handlers = handlers;
-    let session = SessionMcp::connect(validated(&entries(&["a"])), options).await.unwrap();
+    let session = SessionServers::connect(validated(&entries(&["a"])), options).await.unwrap();
     let user = session.call(tool_call("a__ask", r#"{"question":"why?"}"#)).await;
     let model = session.call(tool_call("a__ask", r#"{"question":"why?","of":"model"}"#)).await;
     [text_or_error(&user), text_or_error(&model)]

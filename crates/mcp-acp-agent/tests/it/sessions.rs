@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_host_acp::{
     AcpVersion, AgentProfile, Capabilities, SessionMethod, SessionRequest, ValidatedRequest, validate,
 };
-use mcp_host_acp_agent::{ConnectOptions, ConnectionState, SessionMcp, ToolCall};
+use mcp_host_acp_agent::{ConnectOptions, ConnectionState, SessionServers, ToolCall};
 use mcp_host_model::{CallResult, RawJson};
 use mcp_host_runtime::{Dialer, HostOptions, Supervision};
 use mcp_host_transport::{Disconnect, DisconnectReason, Link, RequestError, StartError};
@@ -103,12 +103,12 @@ pub(crate) fn entries(names: &[&str]) -> Value {
 }
 
 /// A session with these in-memory servers.
-pub(crate) async fn session(names: &[&str]) -> SessionMcp {
-    SessionMcp::connect(validated(&entries(names)), options()).await.unwrap()
+pub(crate) async fn session(names: &[&str]) -> SessionServers {
+    SessionServers::connect(validated(&entries(names)), options()).await.unwrap()
 }
 
 /// The states of the servers, for example `a:connected b:failed`.
-pub(crate) fn summary(session: &SessionMcp) -> String {
+pub(crate) fn summary(session: &SessionServers) -> String {
     let statuses = session.statuses();
     let states: Vec<_> =
         statuses.iter().map(|status| format!("{}:{}", status.name, status.state.as_str())).collect();
@@ -116,7 +116,7 @@ pub(crate) fn summary(session: &SessionMcp) -> String {
 }
 
 /// The failure of a server as the JSON of its error.
-pub(crate) fn failure(session: &SessionMcp, name: &str) -> String {
+pub(crate) fn failure(session: &SessionServers, name: &str) -> String {
     let statuses = session.statuses();
     let status = statuses.iter().find(|item| item.name == name).unwrap();
     let ConnectionState::Failed(failure) = &status.state else {

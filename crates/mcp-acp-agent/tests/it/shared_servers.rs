@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_host_acp_agent::{ConnectOptions, SessionMcp, SessionRegistry, SharedServers, StartPolicy};
+use mcp_host_acp_agent::{ConnectOptions, SessionRegistry, SessionServers, SharedServers, StartPolicy};
 
 use crate::server_requests::handlers_with_word;
 use crate::sessions::{entries, options, summary, text_or_error, tool_call, validated};
@@ -22,11 +22,11 @@ fn sharing_options() -> (ConnectOptions, Arc<AtomicUsize>) {
     (options, connections)
 }
 
-async fn connect(names: &[&str], options: &ConnectOptions) -> SessionMcp {
-    SessionMcp::connect(validated(&entries(names)), options.clone()).await.unwrap()
+async fn connect(names: &[&str], options: &ConnectOptions) -> SessionServers {
+    SessionServers::connect(validated(&entries(names)), options.clone()).await.unwrap()
 }
 
-async fn call_echo(session: &SessionMcp) -> String {
+async fn call_echo(session: &SessionServers) -> String {
     text_or_error(&session.call(tool_call("a__echo", r#"{"text":"here"}"#)).await)
 }
 
@@ -100,7 +100,7 @@ async fn idle_session_stops_only_its_own_use_of_shared_servers() {
     for id in ["1", "2"] {
         let request = validated(&entries(&["a"]));
         let slot = sessions.reserve(id, &request, &options).unwrap();
-        sessions.install(SessionMcp::connect(request, options.clone()).await.unwrap(), slot).unwrap();
+        sessions.install(SessionServers::connect(request, options.clone()).await.unwrap(), slot).unwrap();
     }
     let state = |id: &str| summary(&sessions.get(id).unwrap());
     for (used, idle) in [("1", "a:not_started"), ("2", "a:idle"), ("1", "a:idle"), ("2", "a:idle")] {
@@ -131,7 +131,7 @@ async fn x_25_request_of_a_shared_server_reaches_the_session_of_its_call() {
     // Another set of handlers declares other capabilities to the server.
     let plain = connect(&["a"], &options).await;
     assert_eq!(connections.load(Ordering::Relaxed), 2);
-    let ask = async |session: &SessionMcp, what: &str| {
+    let ask = async |session: &SessionServers, what: &str| {
         let arguments = format!(r#"{{"question":"why?","of":"{what}"}}"#);
         text_or_error(&session.call(tool_call("a__ask", &arguments)).await)
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use mcp_host_acp_agent::{
-    ConnectOptions, NoticeSupport, RequiredServers, SessionMcp, SessionSetupError, StatusUpdates,
+    ConnectOptions, NoticeSupport, RequiredServers, SessionServers, SessionSetupError, StatusUpdates,
 };
 use mcp_host_model::RpcError;
 use mcp_host_runtime::HostOptions;
@@ -49,7 +49,7 @@ async fn acpx_05_total_timeout_bounds_all_servers() {
     let mut options = options();
     options.limits.startup = Duration::from_secs(3600);
     let (begun, whole) = (Instant::now(), options.total_timeout);
-    let session = SessionMcp::connect(validated(&entries(&["silent", "a"])), options).await.unwrap();
+    let session = SessionServers::connect(validated(&entries(&["silent", "a"])), options).await.unwrap();
     assert!(begun.elapsed() >= whole && begun.elapsed() < whole + STOP_TIME, "{:?}", begun.elapsed());
     assert_eq!(summary(&session), "silent:connecting a:connected");
 }
@@ -79,7 +79,7 @@ async fn acpx_05_slow_server_joins_the_session_later() {
     // The handshake is tried in both eras, with this timeout for each.
     options.limits.startup = MINUTE + MINUTE / 2;
     let (begun, wait) = (Instant::now(), options.total_timeout);
-    let session = SessionMcp::connect(validated(&entries(&["slow", "a"])), options).await.unwrap();
+    let session = SessionServers::connect(validated(&entries(&["slow", "a"])), options).await.unwrap();
     assert!(begun.elapsed() >= wait && begun.elapsed() < wait + STOP_TIME, "{:?}", begun.elapsed());
     assert_eq!(summary(&session), "slow:connecting a:connected");
     assert!(session.tools().iter().all(|tool| tool.server.as_str() == "a"));
@@ -96,7 +96,7 @@ async fn acpx_05_slow_server_joins_the_session_later() {
 async fn acpx_14_later_failures_of_servers_are_reported_to_the_client() {
     let (options, _) = restarting_options();
     let entries = entries(&["mortal", "gone", "a"]);
-    let session = SessionMcp::connect(validated(&entries), options).await.unwrap();
+    let session = SessionServers::connect(validated(&entries), options).await.unwrap();
     let mut updates = session.status_updates(NoticeSupport::Supported);
     let mut reported = Vec::new();
     for _ in 0..4 {
@@ -137,7 +137,7 @@ async fn acpx_14_status_is_a_notice_or_session_information() {
 async fn acpx_03_failed_required_server_fails_the_setup_at_once() {
     let begun = Instant::now();
     let entries = entries(&["silent", "gone", "a"]);
-    let error = SessionMcp::connect(validated(&entries), options_requiring(&["gone", "a", "other"]))
+    let error = SessionServers::connect(validated(&entries), options_requiring(&["gone", "a", "other"]))
         .await
         .err()
         .unwrap();
@@ -158,7 +158,7 @@ async fn acpx_03_all_failed_required_servers_are_reported() {
     options.required = RequiredServers::All;
     let entries = entries(&["locked", "gone"]);
     // If one fails before the other, it alone is reported.
-    let error = SessionMcp::connect(validated(&entries), options).await.err().unwrap();
+    let error = SessionServers::connect(validated(&entries), options).await.err().unwrap();
     let SessionSetupError::Failed(failures) = &error else { panic!("{error}") };
     let both = SessionSetupError::Failed(failures.iter().cycle().take(2).cloned().collect());
     let data = RpcError::from(&both).data.unwrap().read::<serde_json::Value>().unwrap();
@@ -168,7 +168,7 @@ async fn acpx_03_all_failed_required_servers_are_reported() {
 
 #[tokio::test(start_paused = true)]
 async fn acpx_03_stalled_required_server_is_a_timeout() {
-    let error = SessionMcp::connect(validated(&entries(&["silent"])), options_requiring(&["silent"]))
+    let error = SessionServers::connect(validated(&entries(&["silent"])), options_requiring(&["silent"]))
         .await
         .err()
         .unwrap();
@@ -177,8 +177,8 @@ async fn acpx_03_stalled_required_server_is_a_timeout() {
 
 #[tokio::test(start_paused = true)]
 async fn acpx_14_status_changes_are_sent_until_the_session_ends() {
-    let connecting = SessionMcp::prepare(validated(&entries(&["a", "gone"])), options());
-    let mut changes = connecting.changes();
+    let connecting = SessionServers::prepare(validated(&entries(&["a", "gone"])), options());
+    let mut changes = connecting.status_stream();
     let mut reported = Vec::new();
     for _ in 0..2 {
         let status = changes.next().await.unwrap();
@@ -256,7 +256,8 @@ async fn acp_035_acp_046_http_and_sse_servers_are_connected() {
         {"type": "http", "name": "new", "url": url, "headers": headers},
         {"type": "sse", "name": "old", "url": sse_url, "headers": headers},
     ]);
-    let session = SessionMcp::connect(validated(&entries), crate::sessions::process_options()).await.unwrap();
+    let session =
+        SessionServers::connect(validated(&entries), crate::sessions::process_options()).await.unwrap();
     assert_eq!(summary(&session), "new:connected old:connected");
     for tool in ["new__add", "old__add"] {
         let sum = session.call(tool_call(tool, r#"{"a":2,"b":3}"#)).await;
