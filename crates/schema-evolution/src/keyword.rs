@@ -186,20 +186,32 @@ pub(crate) const MEASURES: [Measure; 8] = [
     Measure { keyword: "maxProperties", exclusive: None, is_upper: true, types: OBJECT },
 ];
 
+/// The numbers that a bound restricts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Domain {
+    Reals,
+    Integers,
+}
+
 impl Measure {
-    /// The strictest bound that a schema sets. With `integers`, it is rounded to the nearest allowed integer.
-    pub(crate) fn bound(self, schema: &Map<String, Value>, integers: bool) -> Option<Bound> {
+    /// The strictest bound that a schema sets. For integers, it is rounded to the nearest allowed one.
+    pub(crate) fn bound(self, schema: &Map<String, Value>, domain: Domain) -> Option<Bound> {
         let number = |key: &str| schema.get(key).and_then(Value::as_f64);
         // In draft 4, the exclusive keyword is a mark on the other one.
         let is_marked = self.exclusive.is_some_and(|it| schema.get(it) == Some(&Value::Bool(true)));
         let plain = number(self.keyword).map(|limit| Bound { limit, is_strict: is_marked });
         let exclusive = self.exclusive.and_then(number).map(|limit| Bound { limit, is_strict: true });
-        let rounded = |bound: Bound| match (integers, self.is_upper, bound.is_strict) {
-            (false, _, _) => bound,
-            (true, false, true) => Bound { limit: bound.limit.floor() + 1.0, is_strict: false },
-            (true, false, false) => Bound { limit: bound.limit.ceil(), is_strict: false },
-            (true, true, true) => Bound { limit: bound.limit.ceil() - 1.0, is_strict: false },
-            (true, true, false) => Bound { limit: bound.limit.floor(), is_strict: false },
+        let rounded = |bound: Bound| {
+            if domain == Domain::Reals {
+                return bound;
+            }
+            let limit = match (self.is_upper, bound.is_strict) {
+                (false, true) => bound.limit.floor() + 1.0,
+                (false, false) => bound.limit.ceil(),
+                (true, true) => bound.limit.ceil() - 1.0,
+                (true, false) => bound.limit.floor(),
+            };
+            Bound { limit, is_strict: false }
         };
         match (plain.map(rounded), exclusive.map(rounded)) {
             (Some(one), Some(other)) => Some(if self.implies(one, other) { one } else { other }),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::document::{Document, Node, build_validator};
 use crate::error::Side;
 use crate::inclusion::conjunction::Conjunction;
-use crate::keyword::{self, MEASURES, TypeSet, string_items};
+use crate::keyword::{self, Domain, MEASURES, TypeSet, string_items};
 use crate::samples::{ChoiceSource, sample_of_type, text_for_pattern};
 use sizes::{MAX_SIZE, choose_size, size_bounds};
 
@@ -95,15 +95,15 @@ pub(crate) fn choose_branches<'a>(
 
 /// Generates a number within the bounds, often at one of them.
 fn generate_number(schemas: &Conjunction<'_>, kind: TypeSet, choices: &mut ChoiceSource) -> Value {
-    let integers = kind == keyword::INTEGER;
+    let domain = if kind == keyword::INTEGER { Domain::Integers } else { Domain::Reals };
     // The indices in `MEASURES`: 0 is `minimum`, 1 is `maximum`.
     let bounds = |index: usize| {
-        schemas.nodes.iter().filter_map(move |it| MEASURES[index].bound(it.keywords()?, integers))
+        schemas.nodes.iter().filter_map(move |it| MEASURES[index].bound(it.keywords()?, domain))
     };
     let low = bounds(0).reduce(|one, other| if MEASURES[0].implies(one, other) { one } else { other });
     let high = bounds(1).reduce(|one, other| if MEASURES[1].implies(one, other) { one } else { other });
     let step = schemas.nodes.iter().filter_map(|it| it.get("multipleOf")?.as_f64()).reduce(f64::max);
-    let margin = if integers { 1.0 } else { 0.5 };
+    let margin = if domain == Domain::Integers { 1.0 } else { 0.5 };
     let low = low.map(|it| if it.is_strict { it.limit + margin } else { it.limit });
     let high = high.map(|it| if it.is_strict { it.limit - margin } else { it.limit });
     let mut options = match (low, high) {
@@ -112,7 +112,7 @@ fn generate_number(schemas: &Conjunction<'_>, kind: TypeSet, choices: &mut Choic
         (None, Some(high)) => vec![high, high - 1.0, high - 1000.0],
         (None, None) => vec![1.0, 0.0, -1.0, 7.0],
     };
-    if integers {
+    if domain == Domain::Integers {
         options.iter_mut().for_each(|it| *it = it.round());
     } else {
         options.iter_mut().for_each(|it| *it += if it.fract() == 0.0 { 0.25 } else { 0.0 });

@@ -1,7 +1,7 @@
 //! Allowed sizes of texts, arrays and objects.
 
 use crate::inclusion::conjunction::Conjunction;
-use crate::keyword::MEASURES;
+use crate::keyword::{Domain, MEASURES};
 use crate::samples::ChoiceSource;
 
 /// The largest size that is generated, in items, keys or characters.
@@ -16,7 +16,7 @@ pub(super) fn size_bounds(schemas: &Conjunction<'_>, lower: usize) -> (usize, us
         schemas
             .nodes
             .iter()
-            .filter_map(move |it| Some(measure.bound(it.keywords()?, false)?.limit))
+            .filter_map(move |it| Some(measure.bound(it.keywords()?, Domain::Reals)?.limit))
             .map(whole)
     };
     let min = bounds(lower).max().unwrap_or(0);

@@ -1,13 +1,13 @@
 //! Compares the keywords that contain no schemas: types, values, bounds, patterns, formats, multiples and unique items.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::conjunction::Conjunction;
 use super::obstacle::{Obstacle, ObstacleKind};
 use super::pair::Pair;
 use super::prover::Prover;
 use crate::document::Node;
-use crate::keyword::{self, MEASURES, Measure, PatternMatch};
+use crate::keyword::{self, Domain, MEASURES, Measure, PatternMatch};
 use crate::samples::sample_of_type;
 
 impl<'a> Prover<'a> {
@@ -16,50 +16,10 @@ impl<'a> Prover<'a> {
     pub(super) fn compare_scalars(&mut self, pair: &Pair<'a>) -> Vec<Obstacle<'a>> {
         let Pair { left, right, .. } = pair;
         let Some(keywords) = right.keywords() else { return Vec::new() };
-        let (mut res, mut sizes) = (Vec::new(), Vec::new());
-        let mut note = |keyword: &str, samples: Vec<Value>| {
-            let mut obstacle = pair.obstacle(ObstacleKind::Refused, keyword);
-            obstacle.samples = samples;
-            res.push(obstacle);
-        };
         let finite = left.values();
-        let lost = left.types & !keyword::allowed_types(keywords);
-        if lost != 0 {
-            let of_type = |it: &&&Value| keyword::type_of(it) & lost != 0;
-            let samples = match &finite {
-                Some(values) => values.iter().filter(of_type).map(|it| (*it).clone()).collect(),
-                None => keyword::SINGLE_TYPES
-                    .into_iter()
-                    .filter(|it| it & lost != 0)
-                    .map(sample_of_type)
-                    .collect(),
-            };
-            note("type", samples);
-        }
-        if let Some(allowed) = keyword::allowed_values(keywords) {
-            let allowed: Vec<String> = allowed.into_iter().map(keyword::canonical).collect();
-            let is_lost = |it: &Value| !allowed.contains(&keyword::canonical(it));
-            let keyword = if keywords.contains_key("const") { "const" } else { "enum" };
-            match finite.clone().or_else(|| small_type_values(left)) {
-                Some(values) => {
-                    let lost: Vec<Value> = values.into_iter().filter(|it| is_lost(it)).cloned().collect();
-                    if !lost.is_empty() {
-                        note(keyword, lost);
-                    }
-                }
-                None => note(keyword, Vec::new()),
-            }
-        }
-        for measure in MEASURES {
-            if let Some(samples) = samples_beyond_bound(measure, left, right, finite.as_deref()) {
-                let names = [Some(measure.keyword), measure.exclusive];
-                let named = names.into_iter().flatten().find(|it| keywords.contains_key(*it));
-                let mut obstacle = pair.obstacle(ObstacleKind::Refused, named.unwrap_or(measure.keyword));
-                obstacle.samples = samples;
-                obstacle.size = measure.bound(keywords, false).and_then(|it| size_beyond(measure, it));
-                sizes.push(obstacle);
-            }
-        }
+        let mut res: Vec<Obstacle<'a>> = Vec::new();
+        res.extend(compare_types(pair, keywords, finite.as_deref()));
+        res.extend(compare_values(pair, keywords, finite.as_deref()));
         if let Some(pattern) = keywords.get("pattern").and_then(Value::as_str)
             && left.types & keyword::STRING != 0
             && !left.nodes.iter().any(|it| it.get("pattern").and_then(Value::as_str) == Some(pattern))
@@ -69,30 +29,96 @@ impl<'a> Prover<'a> {
             };
             match &finite {
                 Some(values) if !values.iter().any(is_lost) => {}
-                _ => note("pattern", Vec::new()),
+                _ => res.push(refusal(pair, "pattern", Vec::new())),
             }
         }
         if let Some(format) = keyword::format(right)
             && left.types & keyword::STRING != 0
             && !left.nodes.iter().any(|it| keyword::format(it) == Some(format))
         {
-            note("format", vec!["?".into(), "not such a format".into(), "%".into()]);
+            res.push(refusal(pair, "format", vec!["?".into(), "not such a format".into(), "%".into()]));
         }
         if let Some(step) = keywords.get("multipleOf").and_then(Value::as_f64)
             && left.types & keyword::NUMBER != 0
             && !is_multiple(left, step)
         {
-            note("multipleOf", Vec::new());
+            res.push(refusal(pair, "multipleOf", Vec::new()));
         }
         if keywords.get("uniqueItems") == Some(&Value::Bool(true))
             && left.types & keyword::ARRAY != 0
             && !left.nodes.iter().any(|it| it.get("uniqueItems") == Some(&Value::Bool(true)))
         {
-            note("uniqueItems", Vec::new());
+            res.push(refusal(pair, "uniqueItems", Vec::new()));
         }
-        res.extend(sizes);
+        for measure in MEASURES {
+            res.extend(compare_bound(measure, pair, keywords, finite.as_deref()));
+        }
         res
     }
+}
+
+/// The keywords of a schema.
+type Keywords = Map<String, Value>;
+
+/// The obstacle that a keyword of the right side may refuse these values.
+fn refusal<'a>(pair: &Pair<'a>, keyword: &str, samples: Vec<Value>) -> Obstacle<'a> {
+    let mut obstacle = pair.obstacle(ObstacleKind::Refused, keyword);
+    obstacle.samples = samples;
+    obstacle
+}
+
+/// Compares the allowed types. `finite` has all values of the left side, if it lists them.
+fn compare_types<'a>(
+    pair: &Pair<'a>,
+    keywords: &Keywords,
+    finite: Option<&[&Value]>,
+) -> Option<Obstacle<'a>> {
+    let lost = pair.left.types & !keyword::allowed_types(keywords);
+    if lost == 0 {
+        return None;
+    }
+    let samples = match finite {
+        Some(values) => {
+            let of_type = values.iter().filter(|it| keyword::type_of(it) & lost != 0);
+            of_type.map(|it| (*it).clone()).collect()
+        }
+        None => keyword::SINGLE_TYPES.into_iter().filter(|it| it & lost != 0).map(sample_of_type).collect(),
+    };
+    Some(refusal(pair, "type", samples))
+}
+
+/// Compares the values that `const` or `enum` allows. `finite` has all values of the left side, if it lists them.
+fn compare_values<'a>(
+    pair: &Pair<'a>,
+    keywords: &Keywords,
+    finite: Option<&[&Value]>,
+) -> Option<Obstacle<'a>> {
+    let allowed = keyword::allowed_values(keywords)?;
+    let allowed: Vec<String> = allowed.into_iter().map(keyword::canonical).collect();
+    let is_lost = |it: &Value| !allowed.contains(&keyword::canonical(it));
+    let keyword = if keywords.contains_key("const") { "const" } else { "enum" };
+    match finite.map(<[_]>::to_vec).or_else(|| small_type_values(&pair.left)) {
+        Some(values) => {
+            let lost: Vec<Value> = values.into_iter().filter(|it| is_lost(it)).cloned().collect();
+            (!lost.is_empty()).then(|| refusal(pair, keyword, lost))
+        }
+        None => Some(refusal(pair, keyword, Vec::new())),
+    }
+}
+
+/// Compares a bound. `finite` has all values of the left side, if it lists them.
+fn compare_bound<'a>(
+    measure: Measure,
+    pair: &Pair<'a>,
+    keywords: &Keywords,
+    finite: Option<&[&Value]>,
+) -> Option<Obstacle<'a>> {
+    let samples = samples_beyond_bound(measure, &pair.left, &pair.right, finite)?;
+    let names = [Some(measure.keyword), measure.exclusive];
+    let named = names.into_iter().flatten().find(|it| keywords.contains_key(*it));
+    let mut obstacle = refusal(pair, named.unwrap_or(measure.keyword), samples);
+    obstacle.size = measure.bound(keywords, Domain::Reals).and_then(|it| size_beyond(measure, it));
+    Some(obstacle)
 }
 
 /// The length or count next to a bound that the bound refuses; `None` for a bound of numbers, and for a lower bound of
@@ -105,8 +131,7 @@ fn size_beyond(measure: Measure, bound: keyword::Bound) -> Option<usize> {
 
 /// All values of a left side that allows booleans and null only.
 fn small_type_values(left: &Conjunction<'_>) -> Option<Vec<&'static Value>> {
-    const VALUES: [Value; 3] = [Value::Null, Value::Bool(false), Value::Bool(true)];
-    static ALL: [Value; 3] = VALUES;
+    static ALL: [Value; 3] = [Value::Null, Value::Bool(false), Value::Bool(true)];
     let is_small = left.types & !(keyword::NULL | keyword::BOOLEAN) == 0;
     is_small.then(|| ALL.iter().filter(|it| keyword::type_of(it) & left.types != 0).collect())
 }
@@ -124,8 +149,8 @@ fn samples_beyond_bound(
     if measured == 0 {
         return None;
     }
-    let integers = measured == keyword::INTEGER;
-    let wanted = measure.bound(right.keywords()?, integers)?;
+    let domain = if measured == keyword::INTEGER { Domain::Integers } else { Domain::Reals };
+    let wanted = measure.bound(right.keywords()?, domain)?;
     // Sizes are never negative.
     if measure.types != keyword::NUMBER && !measure.is_upper && wanted.limit <= 0.0 {
         return None;
@@ -136,7 +161,7 @@ fn samples_beyond_bound(
         return (!lost.is_empty()).then_some(lost);
     }
     let implied = left.nodes.iter().any(|it| {
-        let bound = it.keywords().and_then(|it| measure.bound(it, integers));
+        let bound = it.keywords().and_then(|it| measure.bound(it, domain));
         bound.is_some_and(|it| measure.implies(it, wanted))
     });
     if implied {
@@ -152,7 +177,7 @@ fn samples_beyond_bound(
         number_value(wanted.limit + beyond / 2.0),
     ];
     samples.extend(
-        left.nodes.iter().filter_map(|it| Some(number_value(measure.bound(it.keywords()?, integers)?.limit))),
+        left.nodes.iter().filter_map(|it| Some(number_value(measure.bound(it.keywords()?, domain)?.limit))),
     );
     Some(samples)
 }
