@@ -105,7 +105,7 @@ impl<'a> EditableFile<'a> {
         let text = ok_or_unsupported(new, why)?;
         let syntax::ParsedText { root, dropped: _, diagnostics, extensions: _ } =
             syntax::parse_as(&text, self.syntax);
-        let (Some(root), true) = (root, diagnostics.is_empty()) else {
+        let Some(root) = root.filter(|_| diagnostics.is_empty()) else {
             return Err(unsupported_layout(
                 "another part of it depends on the entry, perhaps through an anchor",
             ));
@@ -168,7 +168,9 @@ impl<'a> EditableFile<'a> {
             return Err(unsupported_layout(&format!("'{}' is not a mapping there", last_key(above))));
         }
         let entry = NewEntry::Member(&key, &data);
-        if let (true, Some(member)) = (node.members().is_none_or(<[_]>::is_empty), self.member(above)) {
+        if node.members().is_none_or(<[_]>::is_empty)
+            && let Some(member) = self.member(above)
+        {
             let (edits, changed) = self.insert_into(above, member, entry)?;
             return self.apply_verified(&edits, &changed);
         }

@@ -80,7 +80,10 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
         return Err(EditError::Unsupported { field, reason });
     };
     let is_in_list = is_server_list(&file, &at, document);
-    if let (true, Profile::McpJson, OutputValue::Map(members)) = (is_in_list, profile, &mut data) {
+    if is_in_list
+        && profile == Profile::McpJson
+        && let OutputValue::Map(members) = &mut data
+    {
         // Servers in a list have no keys.
         members.insert(0, ("name".to_owned(), OutputValue::text(&name)));
     }

@@ -122,7 +122,9 @@ impl OutputValue {
         let mut res = vec![open.to_owned()];
         let count = entries.len();
         for (index, mut entry) in entries.into_iter().enumerate() {
-            if let (Some(last), true) = (entry.last_mut(), index + 1 < count) {
+            if index + 1 < count
+                && let Some(last) = entry.last_mut()
+            {
                 last.push(',');
             }
             res.extend(entry.into_iter().map(|it| format!("  {it}")));

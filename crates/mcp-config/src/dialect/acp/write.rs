@@ -1,8 +1,8 @@
 //! Writes the `mcpServers` of an ACP session.
 
 use mcp_host_model::{
-    ConfigValue, Dialect, EnvInheritance, NameClass, NamePolicy, Profile, ServerSpec, Sharing, TransportKind,
-    TransportSpec,
+    ConfigValue, Dialect, EnvInheritance, NameClass, NamePolicy, Profile, ServerSpec, Sharing, StdioSpec,
+    TransportKind, TransportSpec, UrlSpec,
 };
 
 use crate::dialect::checks::{self, UrlRule};
@@ -19,19 +19,19 @@ const VARIABLE_RULE: ReferenceRule = ReferenceRule::Literal;
 
 const META: &str = "_meta";
 
-/// Returns a server's name and its `mcpServers` entry; `None`, which is reported, if ACP cannot express the server.
+/// Returns a server's name and its `mcpServers` entry. `None`, with a report, if ACP cannot express the server.
 pub(crate) fn write_server(
     server: &ServerSpec,
     report: &mut WriteReport<'_>,
 ) -> Option<(String, OutputValue)> {
-    let ServerSpec { id, origin, transport, config, metadata, .. } = server;
+    let ServerSpec { id, origin, transport, metadata, .. } = server;
     let kind = transport.kind();
-    let is_first = report.profile == Profile::AcpV1;
+    let is_version_1 = report.profile == Profile::AcpV1;
     let mut entry = EntryWriter::new(server, VARIABLE_RULE, report);
     match kind {
-        TransportKind::Stdio if is_first => {}
+        TransportKind::Stdio if is_version_1 => {}
         TransportKind::Stdio | TransportKind::Http => entry.add_text("type", kind.as_str()),
-        TransportKind::Sse if is_first => entry.add_text("type", "sse"),
+        TransportKind::Sse if is_version_1 => entry.add_text("type", "sse"),
         TransportKind::Sse | TransportKind::WebSocket | _ => {
             let why = format!("{} has no {} transport", entry.report.title(), kind.as_str());
             return entry.report.omit_server("transport", why);
@@ -39,39 +39,9 @@ pub(crate) fn write_server(
     }
     entry.add_text("name", id.as_str());
     match transport {
-        TransportSpec::Stdio(spec) => {
-            let command = resolve_program(&spec.command, origin.dialect(), entry.report)?;
-            entry.add_text("command", command);
-            let args = entry.argument_list(&spec.args)?;
-            entry.add("args", args);
-            // A list may contain a name twice; its reader uses the last value.
-            let mut env = values::writable_list("env", &spec.env, entry.report, literal);
-            common::write_config(config.as_ref(), Some(&mut env), entry.report);
-            entry.add("env", pairs(env));
-            common::report_inherit(spec.inherit, EnvInheritance::All, entry.report);
-            entry.report.add_unsupported_if(spec.env_file.is_some(), "env_file", "an env file");
-            match spec.cwd.as_ref().map(|it| rewrite_text(it, origin.dialect(), VARIABLE_RULE)) {
-                Some(Ok(cwd)) if checks::is_absolute(&cwd) => entry.add_text("cwd", cwd),
-                Some(Ok(_)) => entry.report.add_omitted("cwd", "only an absolute path is allowed there"),
-                Some(Err(why)) => entry.report.add_omitted("cwd", why),
-                None => {}
-            }
-            entry.report.add_unsupported_if(spec.encoding != "utf-8", "encoding", "an encoding");
-        }
+        TransportSpec::Stdio(spec) => write_stdio(spec, server, &mut entry)?,
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
-            entry.report.add_unsupported_if(spec.client_credentials.is_some(), "auth", "client credentials");
-            common::report_sse_fallback(spec.sse_fallback, entry.report);
-            common::write_config(config.as_ref(), None, entry.report);
-            let text = entry.required_text("url", &spec.url)?;
-            if checks::parse_url(&text, UrlRule::Http).is_err() {
-                return entry.report.omit_server("url", "it is not an http or https URL");
-            }
-            entry.add_text("url", text);
-            // A list may contain a name twice; all values are sent.
-            let headers = values::writable_list("headers", &spec.headers, entry.report, literal);
-            entry.add("headers", pairs(headers));
-            entry.report.add_unsupported_if(spec.session_id.is_some(), "session_id", "a session id");
-            common::report_open_session(spec, kind, entry.report);
+            write_url(spec, server, &mut entry)?;
         }
     }
     if let Some(meta) = metadata.get(META).and_then(OutputValue::from_json) {
@@ -94,6 +64,47 @@ pub(crate) fn write_server(
     common::report_inputs(origin, report);
     report.add_unsupported_if(origin.stated_sharing.is_some(), "metadata.sharing", "`sharing`");
     Some((id.to_string(), OutputValue::Map(res)))
+}
+
+/// Adds the fields of a child process. `None`, with a report, if it cannot be written.
+fn write_stdio(spec: &StdioSpec, server: &ServerSpec, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
+    let origin = server.origin.dialect();
+    let command = resolve_program(&spec.command, origin, entry.report)?;
+    entry.add_text("command", command);
+    let args = entry.argument_list(&spec.args)?;
+    entry.add("args", args);
+    // A list may contain a name twice; its reader uses the last value.
+    let mut env = values::writable_list("env", &spec.env, entry.report, literal);
+    common::write_config(server.config.as_ref(), Some(&mut env), entry.report);
+    entry.add("env", pairs(env));
+    common::report_inherit(spec.inherit, EnvInheritance::All, entry.report);
+    entry.report.add_unsupported_if(spec.env_file.is_some(), "env_file", "an env file");
+    match spec.cwd.as_ref().map(|it| rewrite_text(it, origin, VARIABLE_RULE)) {
+        Some(Ok(cwd)) if checks::is_absolute(&cwd) => entry.add_text("cwd", cwd),
+        Some(Ok(_)) => entry.report.add_omitted("cwd", "only an absolute path is allowed there"),
+        Some(Err(why)) => entry.report.add_omitted("cwd", why),
+        None => {}
+    }
+    entry.report.add_unsupported_if(spec.encoding != "utf-8", "encoding", "an encoding");
+    Some(())
+}
+
+/// Adds the fields of a server with a URL. `None`, with a report, if it cannot be written.
+fn write_url(spec: &UrlSpec, server: &ServerSpec, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
+    entry.report.add_unsupported_if(spec.client_credentials.is_some(), "auth", "client credentials");
+    common::report_sse_fallback(spec.sse_fallback, entry.report);
+    common::write_config(server.config.as_ref(), None, entry.report);
+    let text = entry.required_text("url", &spec.url)?;
+    if checks::parse_url(&text, UrlRule::Http).is_err() {
+        return entry.report.omit_server("url", "it is not an http or https URL");
+    }
+    entry.add_text("url", text);
+    // A list may contain a name twice; all values are sent.
+    let headers = values::writable_list("headers", &spec.headers, entry.report, literal);
+    entry.add("headers", pairs(headers));
+    entry.report.add_unsupported_if(spec.session_id.is_some(), "session_id", "a session id");
+    common::report_open_session(spec, server.transport.kind(), entry.report);
+    Some(())
 }
 
 fn literal(value: &ConfigValue) -> Result<OutputValue, Reason> {

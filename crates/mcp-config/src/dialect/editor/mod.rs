@@ -27,7 +27,7 @@ use crate::de::{ForeignKey, Location, ReadContext};
 use crate::diagnostic::{Code, RawDiagnostic, quoted};
 use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
 use crate::dialect::lowering::UniqueNames;
-use crate::syntax::{self, Content, Node, pointer_contains};
+use crate::syntax::{self, Content, Member, Node, pointer_contains};
 
 use conventions::{DISABLED, Disabling, ENABLED, EntryForm, JsonExtensions, Program, SwitchKey};
 use entry_fields::EntryFields;
@@ -62,11 +62,11 @@ pub(crate) fn read(
     let roots = server_maps::find_servers(root, path_program, context);
     downgrade_foreign_duplicates(&roots, context);
     let (inputs, lists) = (DeclaredInputs::read(root), NameLists::read(root));
-    let mut res = Vec::new();
-    let mut names = UniqueNames::default();
     if let Some(map) = roots.iter().find(|it| it.program.disabling == Disabling::NameLists) {
         NameLists::check(root, map.program, context);
     }
+    let mut reader =
+        EntryReader { entries: Vec::new(), names: UniqueNames::default(), has_several_maps: roots.len() > 1 };
     for ServerMap { node, at, program, project } in &roots {
         let file = lower::FileContext {
             context,
@@ -78,45 +78,8 @@ pub(crate) fn read(
         };
         check_collection(node, at, &file);
         match node.resolved_content() {
-            Content::Mapping(members) => {
-                res.reserve(members.len().min(MAX_SERVERS + 1));
-                for member in members.iter().take(MAX_SERVERS + 1) {
-                    // Skip a key that is used as a comment.
-                    if member.key.text.starts_with("//") || member.key.text.starts_with('$') {
-                        continue;
-                    }
-                    let at = at.member(member, context);
-                    let mut name = member.key.text.to_string();
-                    // Projects may have servers of the same name.
-                    if let Some(folder) = project
-                        && res.iter().any(|it: &ReadEntry| it.name == name)
-                    {
-                        let folder_name = folder.rsplit(['/', '\\']).next().unwrap_or_default();
-                        name = format!("{name}@{folder_name}");
-                    }
-                    // The keys of a single mapping are unique.
-                    if roots.len() > 1 && project.is_none() {
-                        names.add(&member.key.text, at.at_key(), DUPLICATE_NAME, context);
-                    }
-                    if report_quoted_table(&name, node, &at, &file) {
-                        res.push(ReadEntry::new(name, &at, context));
-                        continue;
-                    }
-                    res.push(read_server(Some(&name), &member.value, &at, &file));
-                }
-            }
-            Content::Sequence(items) => {
-                res.reserve(items.len().min(MAX_SERVERS + 1));
-                for (index, item) in items.iter().enumerate().take(MAX_SERVERS + 1) {
-                    let at = at.item(index, item, context);
-                    if let Some((name, name_at)) =
-                        item.get("name").and_then(|it| Some((it.value.text()?, at.member(it, context))))
-                    {
-                        names.add(name, name_at, DUPLICATE_NAME, context);
-                    }
-                    res.push(read_server(None, item, &at, &file));
-                }
-            }
+            Content::Mapping(members) => reader.read_members(node, members, at, &file),
+            Content::Sequence(items) => reader.read_items(items, at, &file),
             Content::Null | Content::Broken => {}
             _ => {
                 let key = crate::syntax::last_key(&at.pointer(context));
@@ -126,7 +89,68 @@ pub(crate) fn read(
             }
         }
     }
-    res
+    reader.entries
+}
+
+/// Reads the entries of the maps and lists of servers.
+struct EntryReader<'a> {
+    entries: Vec<ReadEntry>,
+    /// The names in lists, and those in maps if there are several.
+    names: UniqueNames<'a>,
+    has_several_maps: bool,
+}
+
+impl<'a> EntryReader<'a> {
+    /// Reads the members of a map of servers, whose keys are their names.
+    fn read_members(
+        &mut self,
+        map: &Node,
+        members: &'a [Member],
+        at: &Location,
+        file: &lower::FileContext<'_>,
+    ) {
+        let context = file.context;
+        self.entries.reserve(members.len().min(MAX_SERVERS + 1));
+        for member in members.iter().take(MAX_SERVERS + 1) {
+            // Skip a key that is used as a comment.
+            if member.key.text.starts_with("//") || member.key.text.starts_with('$') {
+                continue;
+            }
+            let at = at.member(member, context);
+            let mut name = member.key.text.to_string();
+            // Projects may have servers of the same name.
+            if let Some(folder) = file.project
+                && self.entries.iter().any(|it| it.name == name)
+            {
+                let folder_name = folder.rsplit(['/', '\\']).next().unwrap_or_default();
+                name = format!("{name}@{folder_name}");
+            }
+            // The keys of a single mapping are unique.
+            if self.has_several_maps && file.project.is_none() {
+                self.names.add(&member.key.text, at.at_key(), DUPLICATE_NAME, context);
+            }
+            self.entries.push(if report_quoted_table(&name, map, &at, file) {
+                ReadEntry::new(name, &at, context)
+            } else {
+                read_server(Some(&name), &member.value, &at, file)
+            });
+        }
+    }
+
+    /// Reads the items of a list of servers, which state their names.
+    fn read_items(&mut self, items: &'a [Node], at: &Location, file: &lower::FileContext<'_>) {
+        let context = file.context;
+        self.entries.reserve(items.len().min(MAX_SERVERS + 1));
+        for (index, item) in items.iter().enumerate().take(MAX_SERVERS + 1) {
+            let at = at.item(index, item, context);
+            if let Some((name, name_at)) =
+                item.get("name").and_then(|it| Some((it.value.text()?, at.member(it, context))))
+            {
+                self.names.add(name, name_at, DUPLICATE_NAME, context);
+            }
+            self.entries.push(read_server(None, item, &at, file));
+        }
+    }
 }
 
 /// Warns about a list of servers where the program of the file reads a map, and the reverse.

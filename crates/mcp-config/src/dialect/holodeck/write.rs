@@ -20,7 +20,7 @@ use crate::syntax::template::{ReferenceRule, has_holodeck_reference};
 /// Keys of an item that the reader keeps in the metadata.
 const METADATA_KEYS: [&str; 4] = ["server", "registry_name", "is_retrieval", "defer_loading"];
 
-/// Returns a server's name and its item. `None` if the profile cannot express the server, which is reported.
+/// Returns a server's name and its item. `None`, with a report, if the profile cannot express the server.
 pub(crate) fn write_server(
     server: &ServerSpec,
     rules: &ProfileRules,
@@ -29,31 +29,16 @@ pub(crate) fn write_server(
     let ServerSpec { origin, transport, limits, config, metadata, .. } = server;
     let kind = transport.kind();
     let name = write_name(server.id.as_str(), rules, report)?;
-    let is_required = |key: &str| rules.required_keys.contains(&key);
     let mut entry = EntryWriter::new(server, rules.reference_rule, report);
     entry.add_text("name", &name);
-    if server.description.is_none() && is_required("description") {
+    if server.description.is_none() && rules.required_keys.contains(&"description") {
         let why = format!("{} requires a description", entry.report.title());
         entry.report.add_replaced("description", why, "wrote the server's name");
         entry.add_text("description", &name);
     }
     entry.add_model_text("description", "description", server.description.as_ref());
     entry.add_text("type", "mcp");
-    match metadata.get("server").and_then(RawJson::to_text) {
-        Some(text) if !rules.unsupported_keys.contains(&"server") => entry.add_text("server", text),
-        // Reported below.
-        Some(_) => {}
-        None if is_required("server") => {
-            let why = format!("{} requires the name of a package or service", entry.report.title());
-            let (text, words) = match package_of(transport) {
-                Some(package) => (package, "wrote the package of the arguments"),
-                None => (name.clone(), "wrote the server's name"),
-            };
-            entry.report.add_replaced("metadata.server", why, words);
-            entry.add_text("server", text);
-        }
-        None => {}
-    }
+    write_server_key(server, &name, rules, &mut entry);
     if kind != TransportKind::Stdio {
         entry.add_text("transport", kind.as_str());
     }
@@ -105,6 +90,25 @@ pub(crate) fn write_server(
         common::report_sharing(server.sharing, Sharing::Auto, report);
     }
     Some((name, OutputValue::Map(res)))
+}
+
+/// Adds the key `server`: the text that the reader kept, or another one if the profile requires the key.
+fn write_server_key(server: &ServerSpec, name: &str, rules: &ProfileRules, entry: &mut EntryWriter<'_, '_>) {
+    match server.metadata.get("server").and_then(RawJson::to_text) {
+        Some(text) if !rules.unsupported_keys.contains(&"server") => entry.add_text("server", text),
+        // Reported with the other metadata.
+        Some(_) => {}
+        None if rules.required_keys.contains(&"server") => {
+            let why = format!("{} requires the name of a package or service", entry.report.title());
+            let (text, words) = match package_of(&server.transport) {
+                Some(package) => (package, "wrote the package of the arguments"),
+                None => (name.to_owned(), "wrote the server's name"),
+            };
+            entry.report.add_replaced("metadata.server", why, words);
+            entry.add_text("server", text);
+        }
+        None => {}
+    }
 }
 
 /// The name of an item. Replaces characters that the profile does not allow, and reports this.
