@@ -19,7 +19,7 @@ pub(super) struct HttpInlineSender {
 }
 
 impl HttpInlineSender {
-    /// Records the current runtime, so the driver must call it.
+    /// Records the current runtime. Call it in the task of the driver.
     pub(super) fn new(connection: &Arc<HttpConnection>) -> HttpInlineSender {
         HttpInlineSender { connection: Arc::downgrade(connection), runtime: Handle::current().id() }
     }
@@ -51,6 +51,7 @@ impl InlineSender for HttpInlineSender {
             return;
         }
         drop(send_queue);
+        // After the lock, which the drop of an exchange takes.
         drop(exchange);
     }
 }

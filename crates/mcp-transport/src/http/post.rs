@@ -8,7 +8,7 @@ use mcp_host_model::Method;
 use super::body::ResponseBodyError;
 use super::connection::{DriverCommand, HttpConnection};
 use super::events::{StreamEnd, StreamReader};
-use super::response::{StatusMeaning, WordsOfError};
+use super::response::{ErrorTextTrust, StatusMeaning};
 use super::sessions::{MessageContext, MessageHeaders};
 use super::{body, response, resume};
 use crate::error::request_error::RequestError;
@@ -27,7 +27,7 @@ struct SentRequest {
     id: RequestId,
     epoch: Epoch,
     context: MessageContext,
-    words: WordsOfError,
+    text_trust: ErrorTextTrust,
 }
 
 /// Sends a message and handles its response. Returns the epoch of a session with a configured id if this message is the
@@ -83,8 +83,8 @@ async fn send_request(
     message_headers: MessageHeaders,
 ) -> bool {
     let epoch = message.epoch;
-    let words = WordsOfError::about(&message.head);
-    let request = SentRequest { id, epoch, context: message_headers.context, words };
+    let text_trust = ErrorTextTrust::for_message(&message.head);
+    let request = SentRequest { id, epoch, context: message_headers.context, text_trust };
     let mut response = match connection.send(post_parts(message, &message_headers)).await {
         Ok(response) => response,
         Err(failed) => {
@@ -189,7 +189,7 @@ impl SentRequest {
         let status = response.status.as_u16();
         let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
         let error_body = response::parse_error_body(&body, Some(self.id), &connection.endpoint.redactor);
-        let meaning = response::classify_status(status, &error_body, self.context, self.words);
+        let meaning = response::classify_status(status, &error_body, self.context, self.text_trust);
         let redactor = &connection.endpoint.redactor;
         let error = response::error_response(status, &response.headers, error_body, redactor);
         match meaning {
@@ -251,7 +251,7 @@ async fn send_notification(
         let body = response.read_beginning(ERROR_BODY_TIMEOUT).await;
         let error_body = response::parse_error_body(&body, None, &connection.endpoint.redactor);
         let meaning =
-            response::classify_status(status, &error_body, message_headers.context, WordsOfError::Suffice);
+            response::classify_status(status, &error_body, message_headers.context, ErrorTextTrust::Trusted);
         if meaning == StatusMeaning::SessionLost {
             connection.sessions.mark_lost(*epoch);
         }

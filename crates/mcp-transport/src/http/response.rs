@@ -69,23 +69,24 @@ pub(super) fn split_lines(body: &Bytes, id: RequestId) -> Option<Vec<Bytes>> {
     (lines.len() <= MAX_LINES && lines.iter().all(is_message)).then_some(lines)
 }
 
-/// Whether the words of an error suffice to repeat a message.
+/// Whether the text of an error is trusted to say that the session is lost, so that the message is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WordsOfError {
-    /// The message has no effect, or the server has responded to none in its session.
-    Suffice,
+pub(super) enum ErrorTextTrust {
+    /// The message has no effect, or the server has responded to none in its session: repeating it is harmless.
+    Trusted,
     /// The message may have an effect. Whether the session is lost has to be checked.
-    ProveNothing,
+    Untrusted,
 }
 
-impl WordsOfError {
+impl ErrorTextTrust {
     /// Decides for a message.
-    pub(super) fn about(head: &MessageHead) -> WordsOfError {
+    pub(super) fn for_message(head: &MessageHead) -> ErrorTextTrust {
         let has_no_effect =
             head.method.as_ref().and_then(MethodName::as_known).is_some_and(Method::is_read_only);
-        match head.in_established_session && !has_no_effect {
-            true => WordsOfError::ProveNothing,
-            false => WordsOfError::Suffice,
+        if head.in_established_session && !has_no_effect {
+            ErrorTextTrust::Untrusted
+        } else {
+            ErrorTextTrust::Trusted
         }
     }
 }
@@ -95,12 +96,12 @@ pub(super) fn classify_status(
     status: u16,
     error_body: &ErrorBody,
     context: MessageContext,
-    words: WordsOfError,
+    text_trust: ErrorTextTrust,
 ) -> StatusMeaning {
     let error_code = error_body.error.as_ref().map(|it| it.code);
     let is_response = error_body.has_request_id && context != MessageContext::Handshake;
     let in_session = context == MessageContext::Session;
-    let words_suffice = words == WordsOfError::Suffice;
+    let is_trusted = text_trust == ErrorTextTrust::Trusted;
     match status {
         401 | 403 => StatusMeaning::Refused,
         // Some servers respond to an unknown method with 404.
@@ -108,7 +109,7 @@ pub(super) fn classify_status(
             StatusMeaning::SessionLost
         }
         400 if in_session
-            && words_suffice
+            && is_trusted
             && reports_lost_session(&error_body.message)
             && !(is_response && error_code != Some(code::SERVER_ERROR)) =>
         {
@@ -116,7 +117,7 @@ pub(super) fn classify_status(
         }
         // A server without session ids can lose its state as well.
         400 if context == MessageContext::Sessionless
-            && words_suffice
+            && is_trusted
             && reports_missing_initialization(&error_body.message)
             && !is_response =>
         {
@@ -165,7 +166,7 @@ mod tests {
 
     #[track_caller]
     fn check(status: u16, context: MessageContext, body: &'static str, want: StatusMeaning) {
-        let got = classify_status(status, &error_body(body), context, WordsOfError::Suffice);
+        let got = classify_status(status, &error_body(body), context, ErrorTextTrust::Trusted);
         assert_eq!(got, want, "{status} {context:?} {body}");
     }
 
@@ -202,7 +203,7 @@ mod tests {
     #[test]
     fn words_prove_nothing_about_a_message_that_may_have_an_effect() {
         let check = |status, context, body, want| {
-            let got = classify_status(status, &error_body(body), context, WordsOfError::ProveNothing);
+            let got = classify_status(status, &error_body(body), context, ErrorTextTrust::Untrusted);
             assert_eq!(got, want, "{status} {context:?} {body}");
         };
         check(400, MessageContext::Session, "your session expired", StatusMeaning::Refused);
@@ -213,9 +214,9 @@ mod tests {
             in_established_session,
             ..MessageHead::new(Some(1), method, None)
         };
-        assert_eq!(WordsOfError::about(&head(Method::CallTool, true)), WordsOfError::ProveNothing);
-        assert_eq!(WordsOfError::about(&head(Method::CallTool, false)), WordsOfError::Suffice);
-        assert_eq!(WordsOfError::about(&head(Method::ListTools, true)), WordsOfError::Suffice);
+        assert_eq!(ErrorTextTrust::for_message(&head(Method::CallTool, true)), ErrorTextTrust::Untrusted);
+        assert_eq!(ErrorTextTrust::for_message(&head(Method::CallTool, false)), ErrorTextTrust::Trusted);
+        assert_eq!(ErrorTextTrust::for_message(&head(Method::ListTools, true)), ErrorTextTrust::Trusted);
     }
 
     #[test]

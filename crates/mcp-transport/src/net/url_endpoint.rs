@@ -19,6 +19,9 @@ use super::tls::Authorities;
 use crate::error::ConnectError;
 use crate::redact::Redactor;
 
+/// A segment of a URL's path of at least this length may be a token, so it is redacted.
+const MIN_TOKEN_SEGMENT: usize = 32;
+
 /// The options of a transport, in addition to its URL endpoint.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UrlOptions {
@@ -92,7 +95,7 @@ pub(crate) fn secrets(endpoint: &UrlEndpoint) -> Vec<Secret> {
     res.extend(url.query().map(Secret::from));
     res.extend(url.query_pairs().map(|(_, value)| Secret::new(value)));
     let segments = url.path_segments().into_iter().flatten();
-    res.extend(segments.filter(|segment| segment.len() >= 32).map(Secret::from));
+    res.extend(segments.filter(|segment| segment.len() >= MIN_TOKEN_SEGMENT).map(Secret::from));
     res
 }
 

@@ -43,6 +43,7 @@ impl Session {
         let parts =
             SessionParts { responder: Arc::clone(&responder), read_results: Arc::clone(&cache.read_results) };
         let outcome = handshake::open(&dial, &options, &parts).await;
+        // Connecting was not cancelled.
         std::mem::forget(connecting);
         match outcome {
             Ok(OpenedConnection { connection, negotiated, deadline: start_deadline }) => {

@@ -73,32 +73,11 @@ pub(crate) async fn open(
     // The refusal of the first transport, if the second one is tried.
     let mut first_refusal: Option<RequestError> = None;
     loop {
-        let connection = SessionConnection::start(&dial, options, parts);
-        let handshake =
-            HandshakeConnection { dial: dial.as_ref(), connection: &connection, options, epoch: Epoch(0) };
-        let negotiation = async {
-            match dial.handshake_mode() {
-                HandshakeMode::Negotiate => handshake.negotiate(plan).await,
-                HandshakeMode::Resume => Ok(assume_resumed_session()),
-            }
-        };
-        let failure = match tokio::time::timeout_at(deadline, negotiation).await {
-            Ok(Ok(negotiated)) => return Ok(OpenedConnection { connection, negotiated, deadline }),
-            Ok(Err(failure)) => failure,
-            Err(_) => {
-                let has_responded = connection.has_responded();
-                let disconnect = connection.shutdown(CLOSE_GRACE, FORCE_TIME).await;
-                return Err(timeout_error(limit, has_responded, disconnect));
-            }
-        };
-        let closing = connection.shutdown(CLOSE_GRACE, FORCE_TIME);
-        let disconnect = match &failure {
-            // If the time is over, the drop of the connection closes it.
-            HandshakeFailure::Restart { .. } => {
-                let _ = tokio::time::timeout_at(deadline, closing).await;
-                Arc::new(Disconnect::new(DisconnectReason::Stopped))
-            }
-            _ => closing.await,
+        let attempt = Attempt { dial: &dial, options, parts, deadline };
+        let (failure, disconnect) = match attempt.run(plan).await {
+            AttemptOutcome::Opened(opened) => return Ok(opened),
+            AttemptOutcome::Failed { failure, disconnect } => (failure, disconnect),
+            AttemptOutcome::TimedOut(error) => return Err(error),
         };
         match failure {
             // The known era may be outdated. Connect again and try both eras.
@@ -121,8 +100,7 @@ pub(crate) async fn open(
             HandshakeFailure::Ended(disconnect) => {
                 let error = match ConnectError::from_disconnect(disconnect) {
                     ConnectError::Refused(error) if first_refusal.is_none() => {
-                        let probe = dial.diagnostic_probe(&error);
-                        ConnectError::Refused(diagnose_refusal(error, probe, options, parts, deadline).await)
+                        ConnectError::Refused(attempt.diagnose_refusal(error).await)
                     }
                     error => error,
                 };
@@ -136,15 +114,76 @@ pub(crate) async fn open(
                     Some(other) => {
                         (dial, plan, may_reconnect, first_refusal) = (other, full_plan, true, Some(error))
                     }
-                    None => {
-                        let probe = dial.diagnostic_probe(&error);
-                        let error = diagnose_refusal(error, probe, options, parts, deadline).await;
-                        return Err(ConnectError::Refused(error));
-                    }
+                    None => return Err(ConnectError::Refused(attempt.diagnose_refusal(error).await)),
                 }
             }
             HandshakeFailure::Other(error) => return Err(error.after_refusal(first_refusal)),
         }
+    }
+}
+
+/// One attempt to connect and to perform the handshake.
+struct Attempt<'a> {
+    dial: &'a Arc<dyn Dial>,
+    options: &'a SessionOptions,
+    parts: &'a SessionParts,
+    deadline: Instant,
+}
+
+/// How an attempt ended.
+enum AttemptOutcome {
+    Opened(OpenedConnection),
+    /// The handshake failed, and the connection is closed.
+    Failed {
+        failure: HandshakeFailure,
+        disconnect: Arc<Disconnect>,
+    },
+    TimedOut(ConnectError),
+}
+
+impl Attempt<'_> {
+    async fn run(&self, plan: EraPlan) -> AttemptOutcome {
+        let Attempt { dial, options, parts, deadline } = *self;
+        let connection = SessionConnection::start(dial, options, parts);
+        let handshake =
+            HandshakeConnection { dial: dial.as_ref(), connection: &connection, options, epoch: Epoch(0) };
+        let negotiation = async {
+            match dial.handshake_mode() {
+                HandshakeMode::Negotiate => handshake.negotiate(plan).await,
+                HandshakeMode::Resume => Ok(assume_resumed_session()),
+            }
+        };
+        let failure = match tokio::time::timeout_at(deadline, negotiation).await {
+            Ok(Ok(negotiated)) => {
+                return AttemptOutcome::Opened(OpenedConnection { connection, negotiated, deadline });
+            }
+            Ok(Err(failure)) => failure,
+            Err(_) => {
+                let has_responded = connection.has_responded();
+                let disconnect = connection.shutdown(CLOSE_GRACE, FORCE_TIME).await;
+                let limit = options.limits.startup;
+                return AttemptOutcome::TimedOut(timeout_error(limit, has_responded, disconnect));
+            }
+        };
+        let closing = connection.shutdown(CLOSE_GRACE, FORCE_TIME);
+        let disconnect = match &failure {
+            // If the time is over, the drop of the connection closes it.
+            HandshakeFailure::Restart { .. } => {
+                let _ = tokio::time::timeout_at(deadline, closing).await;
+                Arc::new(Disconnect::new(DisconnectReason::Stopped))
+            }
+            HandshakeFailure::Ended(_) | HandshakeFailure::Rejected(_) | HandshakeFailure::Other(_) => {
+                closing.await
+            }
+        };
+        AttemptOutcome::Failed { failure, disconnect }
+    }
+
+    /// Tries the transport of the dial's diagnostic probe. If the server speaks it, the returned error says so;
+    /// otherwise it is `error`.
+    async fn diagnose_refusal(&self, error: RequestError) -> RequestError {
+        let probe = self.dial.diagnostic_probe(&error);
+        diagnose_refusal(error, probe, self.options, self.parts, self.deadline).await
     }
 }
 
