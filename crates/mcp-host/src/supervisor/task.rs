@@ -146,41 +146,11 @@ impl SupervisorTask {
     }
 
     /// Runs until a shutdown is complete or the host is dropped.
-    pub(crate) async fn run(mut self, inputs: SupervisorInputs) {
-        let SupervisorInputs { mut commands, mut overflow, mut config_updates } = inputs;
+    pub(crate) async fn run(mut self, mut inputs: SupervisorInputs) {
         self.kill_orphans().await;
-        let (mut closing, mut batcher) = (false, EventBatcher::new());
-        let subscriptions = Arc::clone(&self.connector.shared.subscriptions);
+        let mut batcher = EventBatcher::new();
         loop {
-            let (mut batch, mut ends) = (Batch::default(), Vec::new());
-            // A pending batch is due so soon that the clock check can wait.
-            let clocks = self.clocks.next_check();
-            let next = self.machine.next_wake().map_or(clocks, |it| it.min(clocks));
-            let wake = batcher.due().unwrap_or(next);
-            tokio::select! {
-                command = commands.recv() => match command {
-                    Some(command) => self.accept_command(command, &mut batch),
-                    // The host was dropped: this task drops everything.
-                    None => return,
-                },
-                Some(update) = config_updates.recv() => self.accept_update(update, &mut batch),
-                Some(dialog) = overflow.recv() => ends.push(dialog),
-                keys = subscriptions.take_removed() => self.sync_subscriptions(&keys),
-                Some(joined) = self.tasks.join_next_with_id() => batch.events.extend(self.handle_finished_task(joined)),
-                () = tokio::time::sleep_until(wake) => {}
-            }
-            // Everything that has arrived is published together. Dialog ends from the overflow channel are received
-            // first and handled after the commands queued before them.
-            while let Ok(dialog) = overflow.try_recv() {
-                ends.push(dialog);
-            }
-            while let Ok(command) = commands.try_recv() {
-                self.accept_command(command, &mut batch);
-            }
-            batch.events.extend(ends.into_iter().map(MachineEvent::DialogEnded));
-            while let Some(joined) = self.tasks.try_join_next_with_id() {
-                batch.events.extend(self.handle_finished_task(joined));
-            }
+            let Some(batch) = self.receive(&mut inputs, batcher.due()).await else { return };
             let Batch { events, replies, update_reply } = batch;
             batcher.extend(events);
             let now = Instant::now();
@@ -191,18 +161,8 @@ impl SupervisorTask {
             let mut events = batcher.take(now);
             events.extend(self.clocks.check().map(MachineEvent::ClockJumped));
             events.push(MachineEvent::Tick);
-            let mut started_now = Vec::new();
-            for event in &events {
-                if let MachineEvent::Started(_, started) = event {
-                    self.instances.retain(|it| it.strong_count() > 0);
-                    self.instances.push(Arc::downgrade(&started.instance));
-                    started_now.push(Arc::clone(&started.instance));
-                }
-                if let MachineEvent::Configure(wanted) = event {
-                    self.publishers.set_desired(wanted);
-                }
-                closing |= matches!(event, MachineEvent::Close);
-            }
+            let is_closing = events.iter().any(|event| matches!(event, MachineEvent::Close));
+            let started = self.register_effects(&events);
             let (mut actions, mut plan) = (Vec::new(), None);
             for event in events {
                 let is_reload = matches!(event, MachineEvent::Configure(_));
@@ -216,7 +176,7 @@ impl SupervisorTask {
             for action in actions {
                 self.execute(action);
             }
-            for instance in started_now {
+            for instance in started {
                 self.apply_settings(instance);
             }
             // The receivers may have stopped waiting.
@@ -226,11 +186,60 @@ impl SupervisorTask {
             if let Some(reply) = update_reply {
                 let _ = reply.send(plan.unwrap_or_default());
             }
-            if closing {
+            if is_closing {
                 self.publishers.expect_shutdown();
                 return self.shut_down().await;
             }
         }
+    }
+
+    /// Waits for input, for the next time that the machine needs, or until the pending batch is `due`. Returns
+    /// everything that has arrived; `None` if the host was dropped, which drops everything.
+    async fn receive(&mut self, inputs: &mut SupervisorInputs, due: Option<Instant>) -> Option<Batch> {
+        let SupervisorInputs { commands, overflow, config_updates } = inputs;
+        let subscriptions = Arc::clone(&self.connector.shared.subscriptions);
+        let (mut batch, mut ends) = (Batch::default(), Vec::new());
+        // A pending batch is due so soon that the clock check can wait.
+        let clocks = self.clocks.next_check();
+        let next = self.machine.next_wake().map_or(clocks, |it| it.min(clocks));
+        let wake = due.unwrap_or(next);
+        tokio::select! {
+            command = commands.recv() => self.accept_command(command?, &mut batch),
+            Some(update) = config_updates.recv() => self.accept_update(update, &mut batch),
+            Some(dialog) = overflow.recv() => ends.push(dialog),
+            keys = subscriptions.take_removed() => self.sync_subscriptions(&keys),
+            Some(joined) = self.tasks.join_next_with_id() => batch.events.extend(self.handle_finished_task(joined)),
+            () = tokio::time::sleep_until(wake) => {}
+        }
+        // Everything that has arrived is published together. Dialog ends from the overflow channel are received
+        // first and handled after the commands queued before them.
+        while let Ok(dialog) = overflow.try_recv() {
+            ends.push(dialog);
+        }
+        while let Ok(command) = commands.try_recv() {
+            self.accept_command(command, &mut batch);
+        }
+        batch.events.extend(ends.into_iter().map(MachineEvent::DialogEnded));
+        while let Some(joined) = self.tasks.try_join_next_with_id() {
+            batch.events.extend(self.handle_finished_task(joined));
+        }
+        Some(batch)
+    }
+
+    /// Registers the instances that have started, and the desired servers. Returns the instances.
+    fn register_effects(&mut self, events: &[MachineEvent<InstanceRef>]) -> Vec<InstanceRef> {
+        let mut started_now = Vec::new();
+        for event in events {
+            if let MachineEvent::Started(_, started) = event {
+                self.instances.retain(|it| it.strong_count() > 0);
+                self.instances.push(Arc::downgrade(&started.instance));
+                started_now.push(Arc::clone(&started.instance));
+            }
+            if let MachineEvent::Configure(wanted) = event {
+                self.publishers.set_desired(wanted);
+            }
+        }
+        started_now
     }
 
     /// Sends log levels and subscriptions to a new instance.

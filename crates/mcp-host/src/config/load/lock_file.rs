@@ -50,7 +50,7 @@ pub struct LoadedLock {
 /// Reads a lock file; `None` if it does not exist. Blocks. Fails if an existing file cannot be used, because ignoring
 /// it would approve everything.
 pub fn read_lock(path: &Path) -> Result<Option<LoadedLock>, LockFileError> {
-    let Some(text) = lock_text(path)? else { return Ok(None) };
+    let Some(text) = read_lock_text(path)? else { return Ok(None) };
     Ok(Some(LoadedLock { lock: parse_lock(path, &text)?, text }))
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn parse_lock(path: &Path, text: &str) -> Result<LockFile, LockFileEr
 }
 
 /// Reads the text of a lock file; `None` if it does not exist. Blocks.
-pub(crate) fn lock_text(path: &Path) -> Result<Option<String>, LockFileError> {
+pub(crate) fn read_lock_text(path: &Path) -> Result<Option<String>, LockFileError> {
     match read_regular_file(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.is_absent() => Ok(None),

@@ -21,7 +21,7 @@ pub(crate) use files::read_regular_file;
 use files::read_text;
 pub use files::{FileError, Utf16};
 pub use lock_file::{LoadedLock, LockFileError, lock_path, read_lock};
-pub(crate) use lock_file::{lock_text, parse_lock};
+pub(crate) use lock_file::{parse_lock, read_lock_text};
 pub use save::{SaveError, create_like, create_private, replace_private, save};
 
 /// A configuration file to load.

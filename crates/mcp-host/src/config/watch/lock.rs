@@ -12,7 +12,7 @@ use mcp_host_registry::{DriftPolicy, LockFile};
 use super::event::{FollowEvent, RefusedFile};
 use super::snapshot::FileContent;
 use crate::config::approval::Approval;
-use crate::config::load::{lock_text, parse_lock};
+use crate::config::load::{parse_lock, read_lock_text};
 use crate::error::HostError;
 
 /// A lock file to follow.
@@ -61,7 +61,7 @@ pub(super) struct LockUpdate {
 
 /// Reads a lock file; `None` if it is unchanged. Blocks.
 pub(super) fn read_lock_file(path: &Path, seen: Option<&FileContent>) -> Option<LockSnapshot> {
-    let text = lock_text(path);
+    let text = read_lock_text(path);
     let content = match &text {
         Ok(None) => FileContent::Absent,
         Ok(Some(text)) => FileContent::Text(blake3::hash(text.as_bytes())),

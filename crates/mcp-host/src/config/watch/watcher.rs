@@ -50,7 +50,7 @@ struct SignalState {
 #[cfg(any(feature = "watch", test))]
 impl ChangeSignal {
     /// Reports that this path changed.
-    pub(crate) fn path_changed(&self, path: &Path) {
+    pub(crate) fn report_path(&self, path: &Path) {
         let mut state = self.state.lock();
         if state.names.contains(path) {
             state.changed.insert(path.to_owned());
@@ -60,12 +60,12 @@ impl ChangeSignal {
     }
 
     /// Reports that something changed, without a path.
-    pub(crate) fn rescan(&self) {
+    pub(crate) fn report_unknown_path(&self) {
         self.reported.notify_one();
     }
 
     /// Reports that the watch has failed.
-    pub(crate) fn failed(&self, error: String) {
+    pub(crate) fn report_failure(&self, error: String) {
         self.state.lock().failed = Some(error);
         self.reported.notify_one();
     }
@@ -129,7 +129,7 @@ impl FolderWatcher {
                 }
             },
         };
-        let mut plan = watch_plan(paths);
+        let mut plan = compute_watch_plan(paths);
         for _ in 0..MAX_PLAN_ATTEMPTS {
             // Set before the folders are watched, so that early reports are not discarded.
             self.changes.state.lock().names.clone_from(&plan.names);
@@ -146,7 +146,7 @@ impl FolderWatcher {
                     (Err(_), WatchNeed::Helpful) => {}
                 }
             }
-            let current = self::watch_plan(paths);
+            let current = compute_watch_plan(paths);
             if current == plan {
                 break;
             }
@@ -163,7 +163,7 @@ impl FolderWatcher {
 }
 
 /// Computes the watch plan for these absolute paths.
-fn watch_plan(paths: &BTreeSet<PathBuf>) -> WatchPlan {
+fn compute_watch_plan(paths: &BTreeSet<PathBuf>) -> WatchPlan {
     let read_entry = |path: &Path| match path.symlink_metadata() {
         Ok(it) if it.is_symlink() => path.read_link().map_or(PathEntry::Missing, PathEntry::Link),
         Ok(_) => PathEntry::Other,
@@ -200,12 +200,12 @@ mod system {
     impl SystemWatch {
         pub(super) fn new(changes: Arc<ChangeSignal>) -> Result<SystemWatch, String> {
             let report = move |event: notify::Result<Event>| match event {
-                Ok(event) if event.need_rescan() => changes.rescan(),
+                Ok(event) if event.need_rescan() => changes.report_unknown_path(),
                 Ok(event) if is_change(event.kind) => {
-                    event.paths.iter().for_each(|it| changes.path_changed(it))
+                    event.paths.iter().for_each(|it| changes.report_path(it))
                 }
                 Ok(_) => {}
-                Err(error) => changes.failed(error.to_string()),
+                Err(error) => changes.report_failure(error.to_string()),
             };
             notify::recommended_watcher(report).map(SystemWatch).map_err(|it| it.to_string())
         }

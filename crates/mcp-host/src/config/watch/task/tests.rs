@@ -115,7 +115,7 @@ impl FollowedFolder {
     /// Reports a change of this path in the folder, as the operating system does.
     fn tell(&self, path: &str) {
         let path = self.folder.path().canonicalize().unwrap().join(path);
-        self.watches.lock().unwrap().changes.as_ref().unwrap().path_changed(&path);
+        self.watches.lock().unwrap().changes.as_ref().unwrap().report_path(&path);
     }
 
     /// Returns the next update, with its time in milliseconds.
@@ -182,7 +182,7 @@ async fn dm_092_files_are_polled_if_watches_fail() {
     target.check_watched(&["", ".minds"]);
     // The same when working watches fail.
     target.watches.lock().unwrap().broken = Some("gone");
-    target.watches.lock().unwrap().changes.as_ref().unwrap().failed("unmounted".to_owned());
+    target.watches.lock().unwrap().changes.as_ref().unwrap().report_failure("unmounted".to_owned());
     assert_eq!(target.next_update().await, (4400, "as before workspace_unwatched".to_owned()));
     assert_eq!(target.watching().await, WatchMode::PollOnly(Some("gone".to_owned())));
 }
@@ -243,7 +243,7 @@ async fn stalled_read_blocks_neither_later_reads_nor_stopping() {
     // Stopping does not wait for a stalled read either.
     let (release, hangs) = std::sync::mpsc::channel();
     target.watches.lock().unwrap().hangs = Some(hangs);
-    target.watches.lock().unwrap().changes.as_ref().unwrap().failed("unmounted".to_owned());
+    target.watches.lock().unwrap().changes.as_ref().unwrap().report_failure("unmounted".to_owned());
     std::fs::remove_dir_all(target.folder.path().join(".minds")).unwrap();
     assert_eq!(target.next_update().await.1, "as before workspace_config_error, unread");
     target.stop.send(()).unwrap();
