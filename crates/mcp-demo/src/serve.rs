@@ -90,11 +90,11 @@ pub(crate) type Input = Box<dyn AsyncRead + Send + Unpin>;
 /// The messages to a client, one per line.
 pub(crate) type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// A running server.
-type Serving = BoxFuture<'static, Result<ServeOutcome, DemoError>>;
+/// A server that runs while the future is polled.
+type ServeFuture = BoxFuture<'static, Result<ServeOutcome, DemoError>>;
 
 /// Serves one client over two streams with this state.
-fn serve_state(state: DemoState, read: Input, write: Output) -> Serving {
+fn serve_state(state: DemoState, read: Input, write: Output) -> ServeFuture {
     let lifetime = Arc::new(Lifetime::default());
     let state = Arc::new(state);
     let demo = DemoHandler::new(Arc::clone(&state), state, Arc::clone(&lifetime));
@@ -110,7 +110,12 @@ fn serve_state(state: DemoState, read: Input, write: Output) -> Serving {
 
 /// Serves one client over two streams. Not generic, so that rmcp's server is compiled once, and not for each kind of
 /// stream and each crate that uses it.
-pub(crate) fn serve_lines(demo: DemoHandler, lifetime: Arc<Lifetime>, read: Input, write: Output) -> Serving {
+pub(crate) fn serve_lines(
+    demo: DemoHandler,
+    lifetime: Arc<Lifetime>,
+    read: Input,
+    write: Output,
+) -> ServeFuture {
     Box::pin(serve(demo, DemoConnection::new(AsyncRwTransport::new_server(read, write), lifetime)))
 }
 

@@ -76,9 +76,8 @@ pub(crate) fn hide_secrets(mut response: Response<Vec<u8>>, secrets: &[String]) 
 /// to other requests are returned as they are.
 pub(crate) fn normalize_registration(response: Response<Vec<u8>>, request: &[u8]) -> Response<Vec<u8>> {
     let request: Map<String, Value> = serde_json::from_slice(request).unwrap_or_default();
-    let (Some(redirects), true) = (request.get("redirect_uris"), response.status().is_success()) else {
-        return response;
-    };
+    let redirects = request.get("redirect_uris").filter(|_| response.status().is_success());
+    let Some(redirects) = redirects else { return response };
     let Some(mut members) = parse_members(&response).filter(|it| it.contains_key("client_id")) else {
         return response;
     };

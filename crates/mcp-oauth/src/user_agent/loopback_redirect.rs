@@ -333,7 +333,8 @@ impl RequestHandler {
         let mut fields = [httparse::EMPTY_HEADER; 64];
         let mut parsed = httparse::Request::new(&mut fields);
         let is_complete = parsed.parse(request).is_ok_and(|it| it.is_complete());
-        let (true, Some("GET"), Some(target)) = (is_complete, parsed.method, parsed.path) else {
+        let is_get = is_complete && parsed.method == Some("GET");
+        let Some(target) = parsed.path.filter(|_| is_get) else {
             return Reply::new("404 Not Found", "Nothing is here.", None);
         };
         if let Some(start_page) = self.start_page.as_ref().filter(|it| it.path == target) {

@@ -263,7 +263,8 @@ impl RequestTracker {
             return self.fail_queued(&RpcError::new(code::INTERNAL_ERROR, "the server lost it at once"));
         };
         request.resends += 1;
-        let (Some(initialize), true) = (self.initialize.clone(), request.resends <= MAX_RESENDS) else {
+        let may_resend = request.resends <= MAX_RESENDS;
+        let Some(initialize) = self.initialize.clone().filter(|_| may_resend) else {
             let message = "the server lost the session and did not run the request";
             return self.fail(id, RpcError::new(code::INTERNAL_ERROR, message));
         };
