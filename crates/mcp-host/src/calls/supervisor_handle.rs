@@ -9,11 +9,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::published::ServerState;
+use crate::supervisor::command::SupervisorCommand;
 use crate::supervisor::connector::SharedState;
 use crate::supervisor::dialog_end::DialogEndCounter;
 use crate::supervisor::instance::InstanceRef;
 use crate::supervisor::machine::{LeaseReply, LeaseRequest, LeaseTable, MachineEvent, RoutingTable};
-use crate::supervisor::task::SupervisorCommand;
 use crate::supervisor::tool_problem::ToolProblem;
 
 /// Reads what the supervisor task publishes, and sends it commands.

@@ -39,6 +39,7 @@ use crate::state::event::HostEvent;
 use crate::state::known_eras::KnownEras;
 use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
 use crate::supervisor::clock_jump::ClockMonitor;
+use crate::supervisor::command::SupervisorCommand;
 use crate::supervisor::connection_count::ConnectionCounter;
 use crate::supervisor::connector::{Connector, Dialer, SharedState, default_dialer};
 use crate::supervisor::dialog::{DialogGuard, LeaseSnapshot};
@@ -46,7 +47,7 @@ use crate::supervisor::dialog_end::{DialogEnd, DialogEndCounter};
 use crate::supervisor::instance::CloseLimits;
 use crate::supervisor::machine::{MachineEvent, MachineSettings};
 use crate::supervisor::publishers::{Publishers, Senders};
-use crate::supervisor::task::{SupervisorCommand, SupervisorInputs, SupervisorTask};
+use crate::supervisor::task::{SupervisorInputs, SupervisorTask};
 use options::{CatalogOptions, HostOptions, ProcessOptions, ServerRequestOptions, TelemetryOptions};
 
 /// The capacity of the command queue of the supervisor task.

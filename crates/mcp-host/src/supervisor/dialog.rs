@@ -9,9 +9,9 @@ use tokio::sync::mpsc;
 use crate::notifications::dialog_callers::CallerRegistration;
 use crate::state::dialog_id::DialogId;
 use crate::state::subject_tokens::SubjectTokens;
+use crate::supervisor::command::SupervisorCommand;
 use crate::supervisor::dialog_end::{DialogEnd, DialogEndCounter};
 use crate::supervisor::machine::MachineEvent;
-use crate::supervisor::task::SupervisorCommand;
 
 /// A snapshot of a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Supervision of servers: one task owns the desired state, starts and stops instances, and publishes snapshots.
 
 pub(crate) mod clock_jump;
+pub(crate) mod command;
 pub(crate) mod connection_count;
 pub(crate) mod connector;
 pub(crate) mod dialog;

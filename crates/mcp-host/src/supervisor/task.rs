@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{ErrorKind, ServerId};
+use mcp_host_model::ErrorKind;
 use mcp_host_registry::ReloadPlan;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
@@ -19,55 +19,20 @@ use tokio::time::Instant;
 use crate::config::desired::ConfigUpdate;
 use crate::error::HostError;
 use crate::notifications::subscriptions::InstanceKey;
-use crate::state::dialog_id::DialogId;
 use crate::state::event::HostEventKind;
 use crate::supervisor::clock_jump::ClockMonitor;
+use crate::supervisor::command::SupervisorCommand;
 use crate::supervisor::connector::{Connector, ListSource};
 use crate::supervisor::dialog_end::DialogEnd;
 use crate::supervisor::event_batcher::EventBatcher;
 use crate::supervisor::instance::{CloseLimits, Instance, InstanceRef};
 use crate::supervisor::instance_watch::watch;
 use crate::supervisor::machine::{
-    LeaseReply, LeaseRequest, Machine, MachineAction, MachineEvent, MachineSettings, StartTicket, WaiterId,
+    LeaseReply, Machine, MachineAction, MachineEvent, MachineSettings, StartTicket, WaiterId,
     saturating_after,
 };
 use crate::supervisor::publishers::Publishers;
 use crate::telemetry::metrics::{LeaseGauge, ReloadOutcome};
-
-/// A command from the host to the supervisor task.
-pub(crate) enum SupervisorCommand {
-    /// Handle an event, and reply when its effects are published.
-    Event(Box<MachineEvent<InstanceRef>>, Option<oneshot::Sender<()>>),
-    /// Lease an instance.
-    Lease {
-        request: LeaseRequest,
-        /// The number of dialogs that had ended before the request, to detect that its own dialog has ended since.
-        ends_seen: u64,
-        reply: oneshot::Sender<LeaseReply<InstanceRef>>,
-    },
-    /// Release a lease, and reply when its instance is closed.
-    Release(DialogId, ServerId, oneshot::Sender<LeaseReply<InstanceRef>>),
-}
-
-impl SupervisorCommand {
-    /// Returns a command to handle an event, without a reply.
-    pub(crate) fn event(event: MachineEvent<InstanceRef>) -> SupervisorCommand {
-        SupervisorCommand::Event(Box::new(event), None)
-    }
-
-    /// Sends an event, and waits until its effects are published or the host has ended. Cancel-safe: a sent event is
-    /// handled.
-    pub(crate) async fn send_event(
-        commands: &mpsc::Sender<SupervisorCommand>,
-        event: MachineEvent<InstanceRef>,
-    ) {
-        let (reply, published) = oneshot::channel();
-        if commands.send(SupervisorCommand::Event(Box::new(event), Some(reply))).await.is_ok() {
-            // No reply means that the host has shut down or failed, which is published.
-            let _ = published.await;
-        }
-    }
-}
 
 /// The state machine, the instances and the tasks of a host.
 pub(crate) struct SupervisorTask {
