@@ -106,14 +106,6 @@ struct DefinitionPart {
     header_arguments: ahash::HashMap<usize, Vec<HeaderArgument>>,
 }
 
-/// A definition of a list, which is found once.
-#[derive(Debug, Clone)]
-pub(crate) struct DefinitionRef {
-    part: Arc<DefinitionPart>,
-    /// Its position in the part.
-    at: usize,
-}
-
 /// One definition.
 #[derive(Debug)]
 pub(crate) struct DefinitionEntry {
@@ -127,18 +119,6 @@ pub(crate) struct DefinitionEntry {
     key: Option<Arc<str>>,
     /// Whether it is for models; a tool may be for apps only.
     pub(crate) is_for_models: bool,
-}
-
-impl DefinitionRef {
-    /// What the definition is for. `None` for a resource of the gateway.
-    pub(crate) fn target(&self) -> Option<&CatalogTarget> {
-        self.part.entries[self.at].target.as_ref()
-    }
-
-    /// The arguments of the tool that headers repeat.
-    pub(crate) fn header_arguments(&self) -> &[HeaderArgument] {
-        self.part.header_arguments.get(&self.at).map_or(&[], |repeated| repeated)
-    }
 }
 
 impl DefinitionEntry {
@@ -359,7 +339,7 @@ impl DefinitionList {
     }
 
     /// The part that has the entry at a position, and the position in it.
-    fn locate(&self, at: usize) -> (&Arc<DefinitionPart>, usize) {
+    fn locate(&self, at: usize) -> (&DefinitionPart, usize) {
         let part = self.starts.partition_point(|start| *start <= at) - 1;
         (&self.parts[part], at - self.starts[part])
     }
@@ -370,10 +350,10 @@ impl DefinitionList {
         &part.entries[at]
     }
 
-    /// A reference to the definition at a position.
-    pub(crate) fn definition(&self, at: usize) -> DefinitionRef {
+    /// The arguments of the tool at this position that headers repeat.
+    pub(crate) fn header_arguments(&self, at: usize) -> &[HeaderArgument] {
         let (part, at) = self.locate(at);
-        DefinitionRef { part: Arc::clone(part), at }
+        part.header_arguments.get(&at).map_or(&[], |repeated| repeated)
     }
 
     /// The definitions in their order.

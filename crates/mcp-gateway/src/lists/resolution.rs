@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcp_host_model::{Era, HeaderArgument, Method, ServerId};
 use mcp_host_runtime::{HostSnapshot, ToolRef};
 
-use crate::lists::definitions::{CatalogList, CatalogTarget, DefinitionRef};
+use crate::lists::definitions::{CatalogList, CatalogTarget};
 use crate::lists::listing::Listing;
 use crate::protocol::frame::ClientRequest;
 
@@ -15,15 +15,16 @@ pub(crate) struct Resolution {
     pub(crate) snapshot: Arc<HostSnapshot>,
     pub(crate) listing: Arc<Listing>,
     /// The called tool. `None` for other methods, and for a tool that is not listed.
-    pub(crate) tool: Option<ResolvedTool>,
+    tool: Option<ListedTool>,
 }
 
-/// The listed tool that a request calls.
+/// The tool that a request calls.
 #[derive(Debug, Clone)]
-pub(crate) struct ResolvedTool {
+struct ListedTool {
     /// The tool, for a call of the host.
-    pub(crate) tool: ToolRef,
-    definition: DefinitionRef,
+    reference: ToolRef,
+    /// Its position in the list.
+    position: usize,
 }
 
 impl Resolution {
@@ -35,22 +36,27 @@ impl Resolution {
     ) -> Resolution {
         let name = request.params.name().filter(|_| request.method == Method::CallTool);
         let tool = name.and_then(|name| {
-            let at = listing.position(CatalogList::Tools, name)?;
-            let definition = listing.tool_definition(at);
-            Some(ResolvedTool { tool: ToolRef::new(&snapshot, at)?, definition })
+            let position = listing.position(CatalogList::Tools, name)?;
+            Some(ListedTool { reference: ToolRef::new(&snapshot, position)?, position })
         });
         Resolution { snapshot, listing, tool }
     }
 
+    /// The called tool with its server and its name in the catalog.
+    pub(crate) fn called_tool(&self) -> Option<(&ToolRef, &CatalogTarget)> {
+        let ListedTool { reference, position } = self.tool.as_ref()?;
+        Some((reference, self.listing.target(CatalogList::Tools, *position)?))
+    }
+
     /// The arguments of the call that headers repeat.
     pub(crate) fn header_arguments(&self) -> &[HeaderArgument] {
-        self.tool.as_ref().map_or(&[], |tool| tool.definition.header_arguments())
+        self.tool.as_ref().map_or(&[], |tool| self.listing.header_arguments(tool.position))
     }
 
     /// Whether the request may use a leased server.
     pub(crate) fn may_use_lease(&self) -> bool {
         match &self.tool {
-            Some(tool) => self.listing.is_leased(&tool.tool.tool().server),
+            Some(tool) => self.listing.is_leased(&tool.reference.tool().server),
             None => self.listing.has_leased(),
         }
     }
@@ -58,12 +64,5 @@ impl Resolution {
     /// The era of the shared connection to a server; `None` without one.
     pub(crate) fn era(&self, server: &ServerId) -> Option<Era> {
         self.snapshot.server(server)?.era
-    }
-}
-
-impl ResolvedTool {
-    /// The server and the catalog name of the tool.
-    pub(crate) fn target(&self) -> &CatalogTarget {
-        self.definition.target().expect("a tool is of a server")
     }
 }

@@ -50,9 +50,9 @@ impl RequestContext<'_> {
     /// the host's error message is the best one.
     fn find_tool(&self, name: &str) -> Result<CalledTool, RpcError> {
         let resolution = self.resolution();
-        if let Some(tool) = &resolution.tool {
-            self.admit_tool(tool.target())?;
-            return Ok(CalledTool::Found(tool.tool.clone()));
+        if let Some((tool, target)) = resolution.called_tool() {
+            self.admit_tool(target)?;
+            return Ok(CalledTool::Found(tool.clone()));
         }
         let Resolution { listing, snapshot, .. } = resolution;
         let found = snapshot.catalog.find(name);

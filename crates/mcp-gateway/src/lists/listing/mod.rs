@@ -8,13 +8,11 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mcp_host_model::ServerId;
+use mcp_host_model::{HeaderArgument, ServerId};
 use mcp_host_registry::{Catalog, ExposedTool, ItemList, ToolBudget, ViewFilter};
 
 use crate::access::scope::Scope;
-use crate::lists::definitions::{
-    CatalogList, CatalogTarget, DefinitionEntry, DefinitionList, DefinitionRef, Definitions,
-};
+use crate::lists::definitions::{CatalogList, CatalogTarget, DefinitionEntry, DefinitionList, Definitions};
 use crate::lists::exposed_uri::UriOwners;
 
 /// Maximum size of a page in bytes. A larger definition has a page of its own.
@@ -205,9 +203,9 @@ impl Listing {
         self.definitions.list(kind).entry(at).target.as_ref()
     }
 
-    /// The definition of the tool at a position.
-    pub(crate) fn tool_definition(&self, at: usize) -> DefinitionRef {
-        self.definitions.list(CatalogList::Tools).definition(at)
+    /// The arguments of the tool at a position that headers repeat.
+    pub(crate) fn header_arguments(&self, at: usize) -> &[HeaderArgument] {
+        self.definitions.list(CatalogList::Tools).header_arguments(at)
     }
 
     /// The servers that keep their URIs, hidden ones included.
