@@ -73,7 +73,7 @@ pub use gateway::{ClientCounts, Gateway, GatewayOptions};
 pub use http::{
     HttpOptions, HttpServer, InvalidNetwork, RecorderPage, ServeError, TlsFiles, TokenUpdater, TrustedProxies,
 };
-pub use limits::bounds::Bounds;
+pub use limits::bounds::{Bounds, ProcessResources};
 pub use limits::rate_limits::{InvalidRate, Rate, RateLimits};
 pub use lists::gateway_resources::GatewayResource;
 pub use protocol::meta::{DIALOG_HEADER, DIALOG_KEY};

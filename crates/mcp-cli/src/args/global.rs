@@ -8,6 +8,7 @@ use mcp_host_config::Profile;
 use mcp_host_model::Dialect;
 
 use crate::args::choice::{Choices, DIALECTS, PROFILES, choice_parser};
+use crate::args::limit::parse_limit;
 use crate::output::console::Verbosity;
 
 const COLOUR_CHOICES: Choices<ColorChoice> = &[
@@ -29,6 +30,9 @@ pub(crate) struct GlobalArgs {
     /// Read variables from this file of NAME=value lines, in addition to the environment
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) env_file: Option<PathBuf>,
+    /// Read files of at most this many servers [default: 1000]
+    #[arg(long, global = true, value_name = "NUMBER", value_parser = parse_limit)]
+    pub(crate) max_servers: Option<usize>,
     /// Output format: text or one JSON document; `check` also writes sarif and github, `schema --compare` sarif
     #[arg(long, global = true, value_enum, default_value_t = RequestedFormat::Text)]
     pub(crate) format: RequestedFormat,

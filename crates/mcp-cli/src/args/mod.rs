@@ -3,6 +3,7 @@
 //! The only decision made here is whether two flags contradict each other.
 
 mod choice;
+mod limit;
 mod files;
 mod global;
 mod schema;
@@ -250,6 +251,12 @@ mod tests {
         check("acp-check --capabilities {} --protocol 3", "ValueValidation");
         check("acp-check --capabilities {} --protocol 2", "None None");
         check("demo-server --http nowhere", "ValueValidation");
+        check("check x --max-servers 2", "None None");
+        check("serve x --http 127.0.0.1:0 --max-requests 1 --max-held-bytes 1", "None None");
+        for option in ["--max-servers", "--max-list-items", "--max-connections", "--max-sessions", "--max-streams"] {
+            check(&format!("serve x --http 127.0.0.1:0 {option} 0"), "ValueValidation");
+            check(&format!("serve x --http 127.0.0.1:0 {option} many"), "ValueValidation");
+        }
         check("call x echo -1 two", "UnknownArgument");
         check("call x echo -", "None None");
     }

@@ -10,6 +10,7 @@ use mcp_host_model::RawJson;
 use mcp_host_transport::Eras;
 
 use crate::args::choice::{Choices, choice_parser};
+use crate::args::limit::parse_limit;
 use crate::output::log::{LogFormatName, LogLevelName};
 
 /// The eras of the protocol.
@@ -100,16 +101,27 @@ pub(crate) struct ServeArgs {
     /// Accept messages of clients of at most this many bytes [default: 4194304]
     #[arg(long, value_name = "BYTES", value_parser = parse_limit)]
     pub(crate) max_message_bytes: Option<usize>,
-    /// Keep at most this many connections of clients open [default: 1024]
+    /// Read at most this many tools, prompts or resources of a server [default: 20000]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_limit)]
+    pub(crate) max_list_items: Option<usize>,
+    /// Keep at most this many connections of clients open [default: by the free memory and the limit of file
+    /// descriptors, at most 16384]
     #[arg(long, value_name = "NUMBER", value_parser = parse_limit, requires = "http")]
     pub(crate) max_connections: Option<usize>,
-    /// Keep at most this many sessions, and as many dialogs of clients without sessions [default: 1024]. A token has at
-    /// most a quarter
+    /// Keep at most this many sessions, and as many dialogs of clients without sessions [default: by the free memory,
+    /// at most 16384]. A token has at most a quarter
     #[arg(long, value_name = "NUMBER", value_parser = parse_limit, requires = "http")]
     pub(crate) max_sessions: Option<usize>,
     /// Keep at most this many event streams open [default: half of --max-connections]. A token has at most half
     #[arg(long, value_name = "NUMBER", value_parser = parse_limit, requires = "http")]
     pub(crate) max_streams: Option<usize>,
+    /// Run at most this many requests of clients at once [default: 4096]. A session has at most a sixteenth
+    #[arg(long, value_name = "NUMBER", value_parser = parse_limit, requires = "http")]
+    pub(crate) max_requests: Option<usize>,
+    /// Keep at most this many bytes of large messages and responses in memory [default: by the free memory, at most
+    /// 268435456]
+    #[arg(long, value_name = "BYTES", value_parser = parse_limit)]
+    pub(crate) max_held_bytes: Option<usize>,
     /// Limit the calls of each token, such as 10/s or 300/min; as many may be made at once. Without tokens, all clients
     /// share the limit
     #[arg(long, value_name = "RATE")]
@@ -215,11 +227,6 @@ fn parse_origin(text: &str) -> Result<String, String> {
         }
         _ => Err("an origin has a scheme, a host and no path, such as https://app.example".to_owned()),
     }
-}
-
-/// Parses a limit, which is at least 1.
-fn parse_limit(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|limit| *limit > 0).ok_or_else(|| "a limit is a number from 1".to_owned())
 }
 
 fn parse_acp_version(text: &str) -> Result<AcpVersion, String> {

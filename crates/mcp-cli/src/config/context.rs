@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use mcp_host_config::Document;
 use mcp_host_runtime::LoadRequest;
 use tokio::time::timeout;
 
@@ -27,6 +28,8 @@ pub(crate) struct Context {
     pub(crate) console: Console,
     /// A file of variables, in addition to the environment.
     pub(crate) env_file: Option<PathBuf>,
+    /// The maximum number of servers of a file.
+    pub(crate) max_servers: usize,
     /// The output format.
     pub(crate) format: Format,
     /// The requested dialect and profile.
@@ -44,6 +47,7 @@ impl Context {
         Ok(Context {
             console,
             env_file: global.env_file.clone(),
+            max_servers: global.max_servers.unwrap_or(Document::DEFAULT_MAX_SERVERS),
             format,
             dialect: global.dialect_options()?,
             lock_mode: LockMode::from_args(global)?,
@@ -105,6 +109,7 @@ impl Context {
         request.dialect = dialect;
         request.profile = profile;
         request.env_file = self.env_file.clone();
+        request.max_servers = self.max_servers;
         request
     }
 }

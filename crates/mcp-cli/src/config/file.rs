@@ -142,7 +142,9 @@ impl ConfigFile {
     /// The text with its path and profile.
     pub(crate) fn document(&self) -> Document<'_> {
         let LoadedConfig { path, text, profile, .. } = &self.loaded;
-        Document::new(path, text, *profile)
+        let mut document = Document::new(path, text, *profile);
+        document.max_servers = self.context.max_servers;
+        document
     }
 
     /// Notes with the path, if the user did not name the file, and the profile, if it is not the dialect's default and

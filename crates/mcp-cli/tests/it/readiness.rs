@@ -120,3 +120,32 @@ fn readiness_of_some_servers_needs_a_token_that_shows_them() {
     send_signal("TERM", child.id());
     child.wait().unwrap();
 }
+
+// RPT-478, RPT-479
+#[test]
+fn gateway_without_a_usable_configuration_is_not_ready() {
+    let entries = |count: usize| {
+        let entry = |number| format!(r#""s{number}":{{"command":"no-such-program"}}"#);
+        let entries: Vec<_> = (0..count).map(entry).collect();
+        format!(r#"{{"mcpServers":{{{}}}}}"#, entries.join(","))
+    };
+    let workspace = Workspace::empty();
+    workspace.write("mcp.json", &entries(3));
+    let refused = workspace.run(&["check", "mcp.json", "--max-servers", "2"]);
+    assert!(refused.code == Some(1) && refused.out.contains("--max-servers"), "{refused:?}");
+    assert_eq!(workspace.run(&["check", "mcp.json", "--max-servers", "3"]).code, Some(0));
+
+    let arguments = ["serve", "mcp.json", "--http", "127.0.0.1:0", "--max-servers", "2"];
+    let (mut child, gateway, log) = serve_and_log(&workspace, &arguments);
+    let ready = || ask(&gateway, "GET /readyz", "");
+    assert!(ready().contains(" 503 ") && ready().contains("the configuration is refused"), "{}", ready());
+    log.until(&["refused the configuration", "more than 2 servers", "--max-servers"]);
+    workspace.write("mcp.json", &entries(2));
+    block_until(|| ready().contains(" 200 "));
+    // What ran before a refused change is still served.
+    workspace.write("mcp.json", &entries(3));
+    log.until(&["refused the configuration"]);
+    assert!(ready().contains(" 200 "));
+    send_signal("TERM", child.id());
+    child.wait().unwrap();
+}

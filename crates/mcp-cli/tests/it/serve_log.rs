@@ -154,6 +154,17 @@ fn audit_log_is_opened_again_after_sighup() {
     assert_eq!(child.wait().unwrap().code(), Some(143));
 }
 
+// RPT-478
+#[test]
+fn list_of_a_server_beyond_the_limit_is_a_problem() {
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    let arguments = ["serve", ".", "--http", "127.0.0.1:0", "--max-list-items", "3"];
+    let (mut child, _, log) = serve_and_log(&workspace, &arguments);
+    log.until(&["its list of tools is incomplete: tools/list has more than 3 items"]);
+    send_signal("TERM", child.id());
+    child.wait().unwrap();
+}
+
 #[test]
 fn tools_beyond_the_limit_are_named_in_the_log_and_the_problems() {
     let workspace = Workspace::dominds(SHARED_DEMO);

@@ -11,11 +11,16 @@ use crate::profile::rules::ProfileRules;
 use crate::syntax::{Key, Member, Syntax, UnspacedKey, child_pointer, pointer_contains, unspaced_key};
 use mcp_host_model::{InvalidServerId, ServerId, Severity, SpecOrigin};
 
+/// The maximum number of servers of a file, unless set.
+pub(crate) const DEFAULT_MAX_SERVERS: usize = 1_000;
+
 /// The rules for a file, and the diagnostics reported so far.
 pub(crate) struct ReadContext {
     pub(crate) rules: &'static ProfileRules,
     /// The path of the file, as shown to the user.
     pub(crate) file: String,
+    /// The maximum number of servers of the file.
+    pub(crate) max_servers: usize,
     /// What is known about a key that is unknown inside of an entry, but may belong to another program.
     pub(crate) foreign_key: fn(&str) -> Option<ForeignKey>,
     diagnostics: RefCell<Vec<RawDiagnostic>>,
@@ -40,12 +45,18 @@ impl ReadContext {
         ReadContext {
             rules,
             file: file.to_owned(),
+            max_servers: DEFAULT_MAX_SERVERS,
             foreign_key: |_| None,
             diagnostics: RefCell::new(Vec::new()),
             errors: RefCell::new(None),
             suggestion_count: Cell::new(0),
             locations: LocationTable::default(),
         }
+    }
+
+    /// The maximum number of entries to read: one more than there may be, which shows that there are too many.
+    pub(crate) fn entry_count(&self) -> usize {
+        self.max_servers.saturating_add(1)
     }
 
     /// The origin of the server at `at`.

@@ -19,7 +19,7 @@ mod ordered_map;
 mod suggest;
 mod value_error;
 
-pub(crate) use context::ReadContext;
+pub(crate) use context::{DEFAULT_MAX_SERVERS, ReadContext};
 pub(crate) use field::{DeferredField, Field, FieldState, NullableField, OPTIONAL_MARK, OptionalField};
 pub(crate) use foreign_key::{ForeignKey, KnownKeys};
 pub(crate) use known_members::KnownMembers;

@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn hd_007_holodeck_files_without_server_follow_version_07() {
-        let profile = |dialect, text: &str| crate::read_detecting(dialect, "agent.yaml", text).profile;
+        let profile = |dialect, text: &str| crate::read_detecting(dialect, "agent.yaml", text, 9).profile;
         let check = |text: &str, want| assert_eq!(profile(Dialect::HoloDeck, text), want, "{text}");
         check("tools: [{name: a, type: mcp, command: npx}]", Profile::HoloDeck07);
         check("tools: [{name: a, type: mcp, transport: sse, url: 'https://a.example'}]", Profile::HoloDeck07);

@@ -5,9 +5,6 @@ use mcp_host_model::{Passthrough, ServerId, ServerSpec, TransportKind};
 use crate::de::{Location, ReadContext};
 use crate::diagnostic::quoted;
 
-/// The maximum number of servers in a file.
-pub(crate) const MAX_SERVERS: usize = 1_000;
-
 /// A server entry of a file.
 pub(crate) struct ReadEntry {
     pub(crate) name: String,

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use mcp_host_model::Dialect;
 use mcp_host_model::{Passthrough, Profile, ServerSpec, Severity, TransportKind};
 
-use crate::de::ReadContext;
+use crate::de::{DEFAULT_MAX_SERVERS, ReadContext};
 use crate::diagnostic::{Code, Diagnostic, LineIndex, RawDiagnostic};
 use crate::dialect::acp::{self, Leniency, SessionMembers};
-use crate::dialect::entry::{MAX_SERVERS, ReadEntry};
+use crate::dialect::entry::ReadEntry;
 #[cfg(feature = "files")]
 use crate::dialect::{detect, dominds, editor, holodeck};
 #[cfg(not(feature = "files"))]
@@ -37,12 +37,17 @@ pub struct Document<'a> {
     pub text: &'a str,
     /// The rules for reading it.
     pub profile: Profile,
+    /// The maximum number of its servers. A file with more is refused.
+    pub max_servers: usize,
 }
 
 impl<'a> Document<'a> {
+    /// The maximum number of servers of a document, unless set.
+    pub const DEFAULT_MAX_SERVERS: usize = DEFAULT_MAX_SERVERS;
+
     /// A text with its path and the rules for reading it.
     pub fn new(name: &'a str, text: &'a str, profile: Profile) -> Document<'a> {
-        Document { name, text, profile }
+        Document { name, text, profile, max_servers: Document::DEFAULT_MAX_SERVERS }
     }
 
     /// The same document with another text.
@@ -133,9 +138,9 @@ pub struct DetectedReading {
 /// A file has the shape of 0.7 if no tool has the key `server`, which 0.7 refuses and the contract requires (HD-007),
 /// and none has `envFile`, which 0.7 does not know.
 #[cfg(feature = "files")]
-pub fn read_detecting(dialect: Dialect, name: &str, text: &str) -> DetectedReading {
+pub fn read_detecting(dialect: Dialect, name: &str, text: &str, max_servers: usize) -> DetectedReading {
     // All profiles of a dialect have one syntax.
-    let document = Document { name, text, profile: Profile::default_for(dialect) };
+    let document = Document { max_servers, ..Document::new(name, text, Profile::default_for(dialect)) };
     let (syntax, parsed) = parse(&document);
     let profile = detect::detect_profile(dialect, parsed.root.as_ref());
     let document = Document { profile, ..document };
@@ -166,6 +171,9 @@ fn read_entries(
     }
 }
 
+/// What to do about a file with too many servers.
+const TOO_MANY_SERVERS_HELP: &str = "split the file, or raise the limit (`mcp-host --max-servers`)";
+
 /// Reads a document that was parsed; `read_entries` reads its dialect.
 fn read_parsed(
     document: &Document<'_>,
@@ -174,6 +182,7 @@ fn read_parsed(
 ) -> Reading {
     let rules = ProfileRules::for_profile(document.profile);
     let mut context = ReadContext::new(rules, document.name);
+    context.max_servers = document.max_servers;
     if document.profile == Profile::McpJson {
         context.foreign_key = editor::foreign_key;
     }
@@ -184,11 +193,11 @@ fn read_parsed(
         context.report(diagnostic.severity(severity));
     }
     let entries = root.as_ref().map(|root| read_entries(root, &extensions, &context)).unwrap_or_default();
-    if let Some(first) = entries.get(MAX_SERVERS) {
-        let message = format!("the file has more than {MAX_SERVERS} servers");
+    if let Some(first) = entries.get(document.max_servers) {
+        let message = format!("the file has more than {} servers", document.max_servers);
         let parent = syntax::parent_pointer(&first.pointer).unwrap_or_default();
         let span = first.span.clone();
-        context.report(RawDiagnostic::new(Code::TooLarge, message, parent, span).help("split the file"));
+        context.report(RawDiagnostic::new(Code::TooLarge, message, parent, span).help(TOO_MANY_SERVERS_HELP));
     }
     build_reading(entries, context, SourceTree { text: document.text, syntax, root: root.as_ref() })
 }

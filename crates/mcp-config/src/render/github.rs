@@ -67,7 +67,7 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, text: &str, want: &str) {
-        let reading = read(&Document { name, text, profile: Profile::Dominds });
+        let reading = read(&Document::new(name, text, Profile::Dominds));
         let outcome = CheckOutcome::Read { text, diagnostics: &reading.diagnostics };
         assert_eq!(render_github(&[CheckedFile { name, outcome }]), want);
     }

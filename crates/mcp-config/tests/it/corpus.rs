@@ -264,7 +264,7 @@ fn hd_007_real_files_are_read_by_the_rules_that_they_follow() {
     let case = |file: &Value| -> Case {
         let path = expect_text(&file["file"]);
         let agent = complete_agent(&read_file(&folder, path));
-        let reading = read_detecting(Dialect::HoloDeck, path, &agent).reading;
+        let reading = read_detecting(Dialect::HoloDeck, path, &agent, Document::DEFAULT_MAX_SERVERS).reading;
         let theirs = |it: &Value| format!("{}: {}", expect_text(&it["name"]), it["outcome"] == "accept");
         let theirs: Vec<_> = expect_list(&file["tools"]).iter().map(theirs).collect();
         (path.to_owned(), theirs.join(", "), describe_tools(&reading))

@@ -1,6 +1,6 @@
 //! Limits: a malicious file is refused quickly, with a diagnostic.
 
-use mcp_host_config::{Colour, Profile, render};
+use mcp_host_config::{Colour, Document, Profile, read, render};
 
 use crate::{diagnostic_lines, read_text};
 
@@ -106,16 +106,26 @@ fn aliases_count_towards_depth() {
     check(&text, "nested deeper than 64 levels, aliases followed");
 }
 
+// RPT-478
 #[test]
-fn more_than_a_thousand_servers_are_refused() {
+fn more_servers_than_the_limit_are_refused() {
     let servers = |count: usize| -> String {
         let all = (0..count).map(|it| format!("  s{it}: {{transport: stdio, command: x}}\n"));
         format!("version: 1\nservers:\n{}", all.collect::<String>())
     };
-    assert!(!read_text(Profile::Dominds, &servers(1000)).refused);
-    let reading = read_text(Profile::Dominds, &servers(1001));
-    assert!(reading.refused);
-    assert!(diagnostic_lines(&reading).contains("the file has more than 1000 servers"));
+    let check = |limit: Option<usize>, count: usize, want: Option<&str>| {
+        let text = servers(count);
+        let mut document = Document::new("mcp.yaml", &text, Profile::Dominds);
+        document.max_servers = limit.unwrap_or(document.max_servers);
+        let reading = read(&document);
+        assert_eq!(reading.refused, want.is_some(), "{limit:?} {count}");
+        let lines = diagnostic_lines(&reading);
+        assert!(want.is_none_or(|it| lines.contains(it)), "{lines}");
+    };
+    check(None, 1000, None);
+    check(None, 1001, Some("the file has more than 1000 servers"));
+    check(Some(1001), 1001, None);
+    check(Some(2), 3, Some("the file has more than 2 servers"));
 }
 
 #[test]

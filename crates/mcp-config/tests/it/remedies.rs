@@ -1,11 +1,11 @@
 //! Remedies in the words of the program to which a file belongs.
 
-use mcp_host_config::{detect, read_detecting};
+use mcp_host_config::{Document, detect, read_detecting};
 
 /// The messages and helps of a file, one line each.
 fn diagnostics(path: &str, text: &str) -> String {
     let dialect = detect(path, text).expect("the dialect is detected");
-    let reading = read_detecting(dialect, path, text).reading;
+    let reading = read_detecting(dialect, path, text, Document::DEFAULT_MAX_SERVERS).reading;
     let lines = reading.diagnostics.iter().map(|it| {
         let fix = if it.fix.is_some() { " [fix]" } else { "" };
         format!("{}; help: {}{fix}", it.message, it.help.as_deref().unwrap_or_default())

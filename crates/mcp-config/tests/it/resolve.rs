@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_host_config::{Profile, ResolveContext, ResolveErrors, ResolvedServer, resolve};
+use mcp_host_config::{Document, Profile, ResolveContext, ResolveErrors, ResolvedServer, resolve};
 use mcp_host_model::{Endpoint, ErrorKind, StdioEndpoint};
 
 use crate::read_text;
@@ -285,7 +285,7 @@ fn name_close_to_a_missing_variable_is_suggested() {
 #[track_caller]
 fn check_start_folder(path: &str, text: &str, want: Option<&str>) {
     let dialect = mcp_host_config::detect(path, text).unwrap();
-    let reading = mcp_host_config::read_detecting(dialect, path, text).reading;
+    let reading = mcp_host_config::read_detecting(dialect, path, text, Document::DEFAULT_MAX_SERVERS).reading;
     let home = |name: &str| (name == "HOME").then(|| "/home/me".to_owned());
     let context = ResolveContext::new(&home, Path::new(path).parent().unwrap(), &|_| Err(String::new()));
     let Endpoint::Stdio(endpoint) = resolve(&reading.servers[0], &context).unwrap().endpoint else {
@@ -353,7 +353,9 @@ fn rpt_082_a_server_of_a_project_starts_in_the_project() {
 fn start_texts(path: &str, entry: &str) -> (String, String) {
     let key = if path.contains(".vscode") { "servers" } else { "mcpServers" };
     let text = format!(r#"{{"{key}": {{"a": {entry}}}}}"#);
-    let reading = mcp_host_config::read_detecting(mcp_host_model::Dialect::McpJson, path, &text).reading;
+    let dialect = mcp_host_model::Dialect::McpJson;
+    let limit = Document::DEFAULT_MAX_SERVERS;
+    let reading = mcp_host_config::read_detecting(dialect, path, &text, limit).reading;
     let variable = |name: &str| match name {
         "HOME" => Some("/home/me".to_owned()),
         "TOKEN" => Some("t".to_owned()),

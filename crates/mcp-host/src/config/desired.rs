@@ -1,7 +1,7 @@
 //! The desired servers of a host.
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::ServerName;
+use mcp_host_model::{Limits, ServerName};
 use mcp_host_registry::{
     CompiledRules, DesiredServer, ExposureSettings, Problem, ReloadPlan, RuntimeSettings,
 };
@@ -33,6 +33,16 @@ impl DesiredServers {
     pub fn with_failed(mut self, failed: impl IntoIterator<Item = FailedServer>) -> DesiredServers {
         self.failed.extend(failed);
         self
+    }
+
+    /// Sets the maximum number of items of each list, and of its pages, which are allowed to be as small as by default.
+    pub(crate) fn limit_lists(&mut self, items: usize) {
+        let Limits { list_items, list_pages, .. } = Limits::default();
+        let items_per_page = (list_items / list_pages).max(1);
+        for ResolvedServer { spec, .. } in &mut self.servers {
+            spec.limits.list_items = items;
+            spec.limits.list_pages = list_pages.max(items / items_per_page);
+        }
     }
 
     /// Returns the servers that can have a tool of this name, by their rules alone: those that can expose the name. If

@@ -101,6 +101,7 @@ impl Host {
             reminder,
             spill,
             result_bytes,
+            list_items,
             approvals,
             telemetry: TelemetryOptions { log_level, trace, wall_clock },
         } = options;
@@ -133,7 +134,7 @@ impl Host {
         let (updates, config_updates) = mpsc::channel(1);
         let idle_timeout = leases.idle_timeout;
         let supervisor_task = SupervisorTask::new(
-            MachineSettings { builtins, supervision, leases, own_tools, approval, tool_budget },
+            MachineSettings { builtins, supervision, leases, own_tools, approval, tool_budget, list_items },
             Arc::new(connector),
             Publishers::new(Arc::clone(&senders)),
             ClockMonitor::new(wall_clock),

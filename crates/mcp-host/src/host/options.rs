@@ -45,6 +45,9 @@ pub struct HostOptions {
     /// The limit on the results of all servers, in bytes, instead of their own (`limits.result_bytes`). `None`, the
     /// default: that of each server.
     pub result_bytes: Option<usize>,
+    /// The maximum number of items of a list of a server, instead of the servers' own (`limits.list_items`, 20,000
+    /// unless set). The maximum number of pages grows with it. `None`, the default: that of each server.
+    pub list_items: Option<usize>,
     /// The servers that the user approved, for files that need it
     /// ([`LoadRequest::needs_approval`](crate::config::load::LoadRequest::needs_approval)). It is read before each
     /// start of such a server. `None`, the default: none of them starts.
@@ -141,6 +144,7 @@ impl Default for HostOptions {
             reminder: None,
             spill: None,
             result_bytes: None,
+            list_items: None,
             approvals: None,
             telemetry: TelemetryOptions::default(),
         }

@@ -20,7 +20,7 @@ use mcp_host_model::{Passthrough, RawJson, TransportKind};
 
 use crate::de::{Location, ReadContext};
 use crate::diagnostic::{Code, quoted};
-use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
+use crate::dialect::entry::{ReadEntry, display_name};
 use crate::dialect::lowering::UniqueNames;
 use crate::syntax::{Content, Node, to_json};
 
@@ -48,7 +48,7 @@ pub(crate) fn read_session(root: &Node, context: &ReadContext, leniency: Lenienc
     let rules = ProtocolRules::for_profile(context.rules.profile);
     let members = SessionMembers::read(root);
     let mut nodes = request::find_servers(root, &members, context, rules).unwrap_or_default();
-    nodes.truncate(MAX_SERVERS + 1);
+    nodes.truncate(context.entry_count());
     let options = SessionContext { context, rules, leniency, cwd: members.cwd.as_deref() };
     check_unique_names(&nodes, context);
     let entries =

@@ -25,7 +25,7 @@ pub(crate) mod write;
 
 use crate::de::{ForeignKey, Location, ReadContext};
 use crate::diagnostic::{Code, RawDiagnostic, quoted};
-use crate::dialect::entry::{MAX_SERVERS, ReadEntry, display_name};
+use crate::dialect::entry::{ReadEntry, display_name};
 use crate::dialect::lowering::UniqueNames;
 use crate::syntax::{self, Content, Member, Node, pointer_contains};
 
@@ -110,8 +110,8 @@ impl<'a> EntryReader<'a> {
         file: &lower::FileContext<'_>,
     ) {
         let context = file.context;
-        self.entries.reserve(members.len().min(MAX_SERVERS + 1));
-        for member in members.iter().take(MAX_SERVERS + 1) {
+        self.entries.reserve(members.len().min(context.entry_count()));
+        for member in members.iter().take(context.entry_count()) {
             // Skip a key that is used as a comment.
             if member.key.text.starts_with("//") || member.key.text.starts_with('$') {
                 continue;
@@ -140,8 +140,8 @@ impl<'a> EntryReader<'a> {
     /// Reads the items of a list of servers, which state their names.
     fn read_items(&mut self, items: &'a [Node], at: &Location, file: &lower::FileContext<'_>) {
         let context = file.context;
-        self.entries.reserve(items.len().min(MAX_SERVERS + 1));
-        for (index, item) in items.iter().enumerate().take(MAX_SERVERS + 1) {
+        self.entries.reserve(items.len().min(context.entry_count()));
+        for (index, item) in items.iter().enumerate().take(context.entry_count()) {
             let at = at.item(index, item, context);
             if let Some((name, name_at)) =
                 item.get("name").and_then(|it| Some((it.value.text()?, at.member(it, context))))

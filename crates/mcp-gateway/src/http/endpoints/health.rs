@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use http::StatusCode;
 use http::request::Parts;
-use mcp_host_registry::{HintSelection, Selection, ViewFilter};
+use mcp_host_registry::{ActiveProblem, HintSelection, ProblemKind, Selection, ViewFilter};
 use mcp_host_runtime::{ServerState, ServerStatus};
 use serde::Serialize;
 
@@ -34,10 +34,13 @@ pub(crate) fn get_draining() -> Response {
     response::text(StatusCode::SERVICE_UNAVAILABLE, "draining\n")
 }
 
-/// `/readyz`: succeeds unless a server is being started for the first time.
+/// `/readyz`: succeeds unless a server is being started for the first time, or no configuration could be used.
 pub(crate) fn get_readiness(app: &AppState) -> Response {
     let snapshot = app.gateway.snapshot();
-    if snapshot.servers.iter().any(|server| server.state == ServerState::Starting) {
+    let is_refused = |active: &ActiveProblem| active.problem.kind == ProblemKind::WorkspaceConfigError;
+    if snapshot.servers.is_empty() && snapshot.problems.iter().any(is_refused) {
+        response::text(StatusCode::SERVICE_UNAVAILABLE, "no server: the configuration is refused\n")
+    } else if snapshot.servers.iter().any(|server| server.state == ServerState::Starting) {
         response::text(StatusCode::SERVICE_UNAVAILABLE, "starting\n")
     } else {
         response::text(StatusCode::OK, "ready\n")

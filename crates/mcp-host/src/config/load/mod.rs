@@ -43,6 +43,8 @@ pub struct LoadRequest {
     /// The file of the approvals. A [follower](crate::host::Host::follow) applies the configuration again when it
     /// changes.
     pub approvals: Option<PathBuf>,
+    /// The maximum number of servers of the file; [`Document::DEFAULT_MAX_SERVERS`] unless set.
+    pub max_servers: usize,
 }
 
 impl LoadRequest {
@@ -55,6 +57,7 @@ impl LoadRequest {
             env_file: None,
             needs_approval: false,
             approvals: None,
+            max_servers: Document::DEFAULT_MAX_SERVERS,
         }
     }
 }
@@ -194,7 +197,7 @@ pub(crate) fn load_with(
     request: &LoadRequest,
     read_text: &dyn Fn(&Path) -> Result<String, FileError>,
 ) -> Result<LoadedConfig, LoadError> {
-    let LoadRequest { path, dialect, profile, env_file, needs_approval, approvals } = request;
+    let LoadRequest { path, dialect, profile, env_file, needs_approval, approvals, max_servers } = request;
     let path_text = path.display().to_string();
     let text = read_text(path).map_err(|source| LoadError::File { path: path_text.clone(), source })?;
     let variables = match env_file {
@@ -208,10 +211,15 @@ pub(crate) fn load_with(
         (Some(dialect), Some(profile)) if profile.dialect() != dialect => {
             return Err(LoadError::ProfileMismatch { profile, dialect });
         }
-        (_, Some(profile)) => (profile, read(&Document::new(&path_text, &text, profile))),
+        (_, Some(profile)) => {
+            let mut document = Document::new(&path_text, &text, profile);
+            document.max_servers = *max_servers;
+            (profile, read(&document))
+        }
         (dialect, None) => {
             let dialect = dialect.map_or_else(|| detect_dialect(&path_text, &text), Ok)?;
-            let DetectedReading { profile, reading, .. } = read_detecting(dialect, &path_text, &text);
+            let DetectedReading { profile, reading, .. } =
+                read_detecting(dialect, &path_text, &text, *max_servers);
             (profile, reading)
         }
     };

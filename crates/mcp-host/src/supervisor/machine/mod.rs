@@ -128,7 +128,10 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Applies a new configuration: starts added and changed servers, removes the others.
-    fn configure(&mut self, desired: DesiredServers) {
+    fn configure(&mut self, mut desired: DesiredServers) {
+        if let Some(items) = self.settings.list_items {
+            desired.limit_lists(items);
+        }
         self.mark_catalog_stale();
         // Slots of invalid entries without a running instance are created again below.
         self.slots.retain(|it| it.desired_server().is_some());

@@ -170,4 +170,6 @@ pub(crate) struct MachineSettings {
     pub(crate) approval: Option<Approval>,
     /// The limits on the tools of each view.
     pub(crate) tool_budget: ToolBudget,
+    /// The maximum number of items of a list; `None`: that of each server.
+    pub(crate) list_items: Option<usize>,
 }

@@ -29,7 +29,13 @@ pub(super) async fn log_file_events(mut follow_handle: FollowHandle) -> Infallib
     while let Some(event) = follow_handle.next().await {
         match event {
             FollowEvent::Refused(file) => {
-                write_log(&LogLine::new(Level::WARN, format!("refused the configuration: {}", file.error)));
+                let first = file.diagnostics.iter().find(|it| it.severity == Severity::Error);
+                let help = first.and_then(|diagnostic| diagnostic.help.as_deref());
+                let help = help.map(|help| format!(" ({help})")).unwrap_or_default();
+                write_log(&LogLine::new(
+                    Level::WARN,
+                    format!("refused the configuration: {}{help}", file.error),
+                ));
             }
             FollowEvent::Approved(path) => {
                 write_log(&LogLine::new(Level::INFO, format!("applied the lock file {path}")));

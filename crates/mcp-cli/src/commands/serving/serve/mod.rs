@@ -8,6 +8,7 @@ mod events;
 mod hang_up;
 mod metrics;
 mod process_metrics;
+mod resources;
 mod tokens;
 
 use std::net::SocketAddr;
@@ -79,6 +80,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     options.catalog.approval = approval;
     options.catalog.tool_budget.max_tools = args.max_tools;
     options.catalog.tool_budget.max_tokens = args.max_tool_tokens;
+    options.list_items = args.max_list_items;
     options.catalog.admin_tools = if args.admin { AdminTools::Enabled } else { AdminTools::Disabled };
     options.spill = args.spill.as_deref().map(SpillPolicy::in_directory);
     options.connections.eras = args.era.unwrap_or(Eras::Both);
@@ -171,6 +173,7 @@ async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedSe
         }
     };
     let mut options = GatewayOptions::default();
+    options.bounds = Bounds::for_resources(&resources::read_resources().await);
     options.scope.server = server;
     options.scope.names = names;
     if args.admin {
@@ -190,12 +193,18 @@ async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedSe
 /// Sets the limits that the arguments have.
 fn set_bounds(bounds: &mut Bounds, args: &ServeArgs) {
     let ServeArgs { max_message_bytes, max_connections, max_sessions, max_streams, .. } = *args;
+    let ServeArgs { max_requests, max_held_bytes, .. } = *args;
     bounds.message_bytes = max_message_bytes.unwrap_or(bounds.message_bytes);
-    bounds.connections = max_connections.unwrap_or(bounds.connections);
-    bounds.streams = max_streams.unwrap_or((bounds.connections / 2).max(1));
+    bounds.held_bytes = max_held_bytes.unwrap_or(bounds.held_bytes);
+    if let Some(connections) = max_connections {
+        bounds.set_connections(connections);
+    }
+    bounds.streams = max_streams.unwrap_or(bounds.streams);
     if let Some(sessions) = max_sessions {
-        bounds.sessions = sessions;
-        bounds.sessions_per_client = (sessions / 4).max(1);
+        bounds.set_sessions(sessions);
+    }
+    if let Some(requests) = max_requests {
+        bounds.set_requests(requests);
     }
 }
 

@@ -272,8 +272,7 @@ impl FollowedFile {
     /// Returns whether a missing file counts as empty: always one of Dominds, and one of an editor until it has
     /// servers. A HoloDeck agent requires its `agent.yaml`.
     fn can_be_absent(&self) -> bool {
-        let LoadRequest { path: _, dialect, profile, env_file: _, needs_approval: _, approvals: _ } =
-            &self.request;
+        let LoadRequest { dialect, profile, .. } = &self.request;
         let known = profile.or(self.last_profile).map(Profile::dialect).or(*dialect);
         match known.or_else(|| detect(&self.path, "")) {
             Some(Dialect::Dominds) => true,
