@@ -3,9 +3,9 @@
 //! The only decision made here is whether two flags contradict each other.
 
 mod choice;
-mod limit;
 mod files;
 mod global;
+mod limit;
 mod schema;
 mod servers;
 mod serving;
@@ -253,7 +253,11 @@ mod tests {
         check("demo-server --http nowhere", "ValueValidation");
         check("check x --max-servers 2", "None None");
         check("serve x --http 127.0.0.1:0 --max-requests 1 --max-held-bytes 1", "None None");
-        for option in ["--max-servers", "--max-list-items", "--max-connections", "--max-sessions", "--max-streams"] {
+        check("serve x --stdio --workers 16", "None None");
+        check("serve x --stdio --workers 0", "ValueValidation");
+        for option in
+            ["--max-servers", "--max-list-items", "--max-connections", "--max-sessions", "--max-streams"]
+        {
             check(&format!("serve x --http 127.0.0.1:0 {option} 0"), "ValueValidation");
             check(&format!("serve x --http 127.0.0.1:0 {option} many"), "ValueValidation");
         }

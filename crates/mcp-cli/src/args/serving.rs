@@ -13,6 +13,9 @@ use crate::args::choice::{Choices, choice_parser};
 use crate::args::limit::parse_limit;
 use crate::output::log::{LogFormatName, LogLevelName};
 
+/// Maximum of `--workers`.
+const MAX_WORKERS: usize = 1024;
+
 /// The eras of the protocol.
 const ERAS: Choices<Eras> = &[
     ("legacy", "With sessions: up to 2025-11-25", Eras::Legacy),
@@ -122,6 +125,9 @@ pub(crate) struct ServeArgs {
     /// 268435456]
     #[arg(long, value_name = "BYTES", value_parser = parse_limit)]
     pub(crate) max_held_bytes: Option<usize>,
+    /// Use this many threads for requests [default: half of the processors, which leaves the others to the servers]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_workers)]
+    pub(crate) workers: Option<usize>,
     /// Limit the calls of each token, such as 10/s or 300/min; as many may be made at once. Without tokens, all clients
     /// share the limit
     #[arg(long, value_name = "RATE")]
@@ -202,6 +208,12 @@ pub(crate) struct AcpCheckArgs {
     /// Version of ACP: 1 or 2; default: that of the response to `initialize`, else 1
     #[arg(long, value_name = "NUMBER", value_parser = parse_acp_version)]
     pub(crate) protocol: Option<AcpVersion>,
+}
+
+/// Parses a number of threads.
+fn parse_workers(text: &str) -> Result<usize, String> {
+    let workers = text.parse().ok().filter(|workers| (1..=MAX_WORKERS).contains(workers));
+    workers.ok_or_else(|| format!("the number of threads is from 1 to {MAX_WORKERS}"))
 }
 
 /// Parses a host name, which may have a port.

@@ -27,9 +27,9 @@ use crate::config::context::Context;
 use crate::config::locate::names_config;
 use crate::output::console::{Console, Report};
 use crate::output::failure::Failure;
-use crate::runtime::Runtime;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::Signals;
+use crate::runtime::{Runtime, command_workers, serving_workers};
 
 /// Runs the command of the command line.
 pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
@@ -98,7 +98,10 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         }
         Command::Tasks(args) => run_on_runtime(async |signals| tasks::run(&context, &args, signals).await),
         Command::Watch(args) => run_on_runtime(async |signals| watch::run(&context, args, signals).await),
-        Command::Serve(args) => run_on_runtime(async |signals| serve::run(&context, args, signals).await),
+        Command::Serve(args) => {
+            let workers = args.workers.unwrap_or_else(serving_workers);
+            run_on_workers(workers, async |signals| serve::run(&context, args, signals).await)
+        }
         Command::Doctor(args) => run_on_runtime(async |signals| doctor::run(&context, &args, signals).await),
         Command::Record(args) => run_on_runtime(async |signals| record::run(&context, &args, signals).await),
         Command::Replay(args) => run_on_runtime(async |signals| replay::run(&context, args, signals).await),
@@ -122,8 +125,16 @@ fn run_list(context: &Context, servers: &ServerArgs, target: ListTarget<'_>) -> 
 fn run_on_runtime(
     command: impl AsyncFnOnce(&mut Signals) -> Result<Exit, Failure>,
 ) -> Result<Report, Failure> {
+    run_on_workers(command_workers(), command)
+}
+
+/// Runs an async command like [`run_on_runtime`], on this many worker threads.
+fn run_on_workers(
+    workers: usize,
+    command: impl AsyncFnOnce(&mut Signals) -> Result<Exit, Failure>,
+) -> Result<Report, Failure> {
     let start_failure = |error: std::io::Error| Failure::new(format!("cannot start the runtime: {error}"));
-    let runtime = Runtime::start().map_err(start_failure)?;
+    let runtime = Runtime::start(workers).map_err(start_failure)?;
     let exit = runtime.block_on(async { command(&mut Signals::install().map_err(start_failure)?).await })?;
     Ok(Report { exit, ..Report::default() })
 }

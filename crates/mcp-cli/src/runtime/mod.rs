@@ -18,19 +18,17 @@ use tokio::task;
 /// How long the shutdown waits for threads in a blocking call.
 const BLOCKED_THREAD_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The maximum number of worker threads.
-const MAX_WORKERS: usize = 2;
+/// The maximum number of worker threads of a command that has one user.
+const MAX_COMMAND_WORKERS: usize = 2;
 
 /// A tokio runtime that shuts down within a bounded time when it is dropped.
 pub(crate) struct Runtime(Option<tokio::runtime::Runtime>);
 
 impl Runtime {
-    /// Starts the worker threads. Fails if the system cannot create them.
-    pub(crate) fn start() -> io::Result<Runtime> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(worker_count())
-            .enable_all()
-            .build()?;
+    /// Starts this many worker threads. Fails if the system cannot create them.
+    pub(crate) fn start(workers: usize) -> io::Result<Runtime> {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
         Ok(Runtime(Some(runtime)))
     }
 
@@ -40,10 +38,17 @@ impl Runtime {
     }
 }
 
-/// The number of worker threads: half of the processors, at most two. The servers need the other processors. More
-/// threads would not help: forwarding a message takes a few microseconds, about as long as waking another thread.
-fn worker_count() -> usize {
-    std::thread::available_parallelism().map_or(1, |count| count.get() / 2).clamp(1, MAX_WORKERS)
+/// The number of worker threads for many users: half of the processors, because the servers need the others. One for
+/// two processors: a second one would make a single call slower, because each hop to another thread wakes it, and many
+/// calls no faster.
+pub(crate) fn serving_workers() -> usize {
+    std::thread::available_parallelism().map_or(1, |count| count.get() / 2).max(1)
+}
+
+/// The number of worker threads for one user. More would not help: forwarding a message takes a few microseconds, about
+/// as long as waking another thread.
+pub(crate) fn command_workers() -> usize {
+    serving_workers().min(MAX_COMMAND_WORKERS)
 }
 
 impl Drop for Runtime {
@@ -74,7 +79,7 @@ mod tests {
     fn panic_drops_running_tasks() {
         let (task_guard, dropped) = mpsc::channel::<()>();
         let result = std::panic::catch_unwind(move || {
-            let runtime = Runtime::start().unwrap();
+            let runtime = Runtime::start(command_workers()).unwrap();
             runtime.block_on(async {
                 tokio::spawn(async move {
                     std::future::pending::<()>().await;
@@ -92,7 +97,7 @@ mod tests {
     fn blocked_thread_does_not_delay_shutdown() {
         let (release, blocked) = mpsc::channel::<()>();
         let start = Instant::now();
-        let runtime = Runtime::start().unwrap();
+        let runtime = Runtime::start(command_workers()).unwrap();
         runtime.block_on(async { drop(tokio::task::spawn_blocking(move || blocked.recv())) });
         drop(runtime);
         assert!(start.elapsed() < 5 * BLOCKED_THREAD_TIMEOUT);
