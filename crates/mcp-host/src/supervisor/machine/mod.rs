@@ -15,7 +15,7 @@ mod state;
 mod stopped_dialogs;
 mod supervision;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -42,6 +42,13 @@ pub(crate) use protocol::{
 };
 pub(crate) use routing::{InstructionsAccess, Route, RouteTarget, RoutingTable, UnavailableServer};
 pub(crate) use supervision::{saturating_after, suspend_duration};
+
+/// The first place of each of these names.
+fn first_places<'a>(
+    names: impl DoubleEndedIterator<Item = &'a str> + ExactSizeIterator,
+) -> HashMap<&'a str, usize> {
+    names.enumerate().rev().map(|(place, name)| (name, place)).collect()
+}
 
 impl<I: Clone> Machine<I> {
     /// Creates a machine without servers.
@@ -156,18 +163,24 @@ impl<I: Clone> Machine<I> {
         for id in &plan.removed {
             self.remove_server(id);
         }
+        let first_places = first_places(order.iter().map(|name| &**name));
+        let mut slot_places: HashMap<String, usize> = {
+            let places = self.slots.iter().enumerate();
+            places.rev().map(|(place, slot)| (slot.name.to_string(), place)).collect()
+        };
         for (at, (server, desired)) in desired.servers.into_iter().zip(new).enumerate() {
-            if order[..at].iter().any(|it| *it == desired.id) {
+            if first_places[desired.id.as_str()] < at {
                 let message = format!("another server is named '{}'", desired.id);
                 let failure = HostError::new(ErrorKind::McpConfig, message);
                 failed.push(FailedServer { id: desired.id.into(), error: failure });
                 continue;
             }
-            if plan.added.contains(&desired.id) {
+            // The plan has added a server without a slot.
+            let place = *slot_places.entry(desired.id.to_string()).or_insert_with(|| {
                 self.slots.push(ServerSlot::new(desired.id.clone().into()));
-            }
-            let slot = self.slots.iter_mut().find(|it| it.name == desired.id);
-            let slot = slot.expect("a server of the plan has a slot");
+                self.slots.len() - 1
+            });
+            let slot = &mut self.slots[place];
             let actions = slot.configure(Arc::new(server), desired, &mut self.last_ticket);
             if actions.iter().any(|it| matches!(it, MachineAction::Start(..))) {
                 self.events.push(&slot.name, HostEventKind::Starting { failures: 0 });
@@ -179,7 +192,7 @@ impl<I: Clone> Machine<I> {
         }
         self.apply_limits_to_leases();
         // The sort is stable: of two entries with one name, the running one comes first.
-        self.slots.sort_by_key(|slot| order.iter().position(|it| *it == slot.name));
+        self.slots.sort_by_cached_key(|slot| first_places.get(&*slot.name).copied());
         plan.unchanged.extend(invalid);
         tracing::debug!(?plan, "configuration applied");
         self.reload_plan = plan;
