@@ -44,6 +44,8 @@ pub mod internal {
     pub use crate::json::unescape::{
         UnescapedString, replace_escape_if_unpaired, replace_unpaired_surrogates,
     };
+    #[cfg(feature = "endpoint")]
+    pub use crate::server::loopback::is_loopback;
     pub use crate::server::value_name::{may_name_secret, names_secret, names_setting};
 }
 

@@ -282,6 +282,19 @@ impl Flow {
         }
     }
 
+    /// Adds to the error of a login that the server's metadata states a broader resource. Its authorization server may
+    /// not know the configured URL.
+    pub(crate) fn with_broader_resource(&self, error: FlowError) -> FlowError {
+        match (error, self.http_client.broader_resource()) {
+            (FlowError::Failed(why), Some(broader)) => FlowError::Failed(format!(
+                "{why} (a token was requested for {}, and not for {}, which the server's metadata names)",
+                self.resource,
+                shorten(broader.as_str())
+            )),
+            (error, _) => error,
+        }
+    }
+
     /// Chooses the client for an issuer: registered by hand, registered earlier, described by our metadata document, or
     /// registered now.
     async fn choose_client(

@@ -40,7 +40,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use flow::{Flow, FlowError, LoginRequest};
 use http_client::HttpClient;
 use jwt::now;
-use mcp_host_transport::internal::is_loopback;
+use mcp_host_model::internal::is_loopback;
 use mcp_host_transport::{
     Authorization, AuthorizedRequest, Challenge, ChallengeAction, ConnectError, Credentials, Unauthorized,
 };
@@ -250,7 +250,8 @@ impl OAuth {
     async fn log_in(&self, state: &mut AuthState, request: LoginRequest<'_>) -> Result<(), Unauthorized> {
         if let Some((grant, provider)) = &self.unattended {
             let subject_token = self.subject_token()?;
-            state.grant = Some(self.flow.obtain_grant(grant, request, provider.as_ref(), now()).await?);
+            let obtained = self.flow.obtain_grant(grant, request, provider.as_ref(), now()).await;
+            state.grant = Some(obtained.map_err(|error| self.flow.with_broader_resource(error))?);
             (state.is_from_login, state.subject_token) = (true, subject_token);
             return Ok(());
         }
@@ -269,8 +270,8 @@ impl OAuth {
         };
         let earlier_grant =
             |issuer: &str| self.store.get(&self.flow.server, issuer).map_err(|it| it.to_string());
-        let grant = self.flow.log_in(&**user, request, &earlier_grant, now()).await?;
-        self.save_grant(state, grant)?;
+        let grant = self.flow.log_in(&**user, request, &earlier_grant, now()).await;
+        self.save_grant(state, grant.map_err(|error| self.flow.with_broader_resource(error))?)?;
         state.is_from_login = true;
         Ok(())
     }

@@ -6,6 +6,8 @@ pub(crate) mod endpoint;
 pub(crate) mod exposure;
 pub(crate) mod id;
 pub(crate) mod limits;
+#[cfg(feature = "endpoint")]
+pub(crate) mod loopback;
 pub(crate) mod name;
 pub(crate) mod origin;
 pub(crate) mod secret;

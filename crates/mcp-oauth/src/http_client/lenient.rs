@@ -109,8 +109,18 @@ pub(crate) fn refuses_resource(response: &Response<Vec<u8>>) -> bool {
     response.status() == StatusCode::BAD_REQUEST && error.as_deref() == Some("invalid_request")
 }
 
-/// Checks and converts the metadata of a protected resource. If its identifier differs from the configured URL in a
-/// slash at the end, it is replaced by that. Other documents are returned as they are.
+/// The metadata of a protected resource, after its check.
+pub(crate) struct ResourceMetadata {
+    /// The document, with the configured URL as its identifier.
+    pub(crate) response: Response<Vec<u8>>,
+    /// The identifier that it states, if that is broader than the configured URL.
+    pub(crate) broader_resource: Option<Url>,
+}
+
+/// Checks and converts the metadata of a protected resource. Its identifier is replaced by the configured URL if it
+/// differs from that in a slash at the end or in its query, or if it is broader: a token is requested for the
+/// configured URL only, because other servers of the host may accept the broader one. Other documents are returned as
+/// they are.
 ///
 /// An error means that the document names an authorization server by the address of a document. rmcp does not compare
 /// the issuer of such a document, so that it could pass for another issuer's.
@@ -118,9 +128,10 @@ pub(crate) fn normalize_resource_metadata(
     response: Response<Vec<u8>>,
     requested: &Url,
     resource: &Url,
-) -> Result<Response<Vec<u8>>, String> {
+) -> Result<ResourceMetadata, String> {
+    let unchanged = |response| Ok(ResourceMetadata { response, broader_resource: None });
     let Some(mut members) = parse_members(&response).filter(|it| !it.contains_key("token_endpoint")) else {
-        return Ok(response);
+        return unchanged(response);
     };
     let listed = members.get("authorization_servers").and_then(Value::as_array).into_iter().flatten();
     for name in listed.chain(members.get("authorization_server")).filter_map(Value::as_str) {
@@ -133,20 +144,40 @@ pub(crate) fn normalize_resource_metadata(
         }
     }
     let stated = members.get("resource").and_then(Value::as_str).and_then(|it| Url::parse(it).ok());
-    if !stated.is_some_and(|stated| differs_in_slash(&stated, resource)) {
-        return Ok(response);
-    }
+    let Some((stated, breadth)) = stated.and_then(|stated| {
+        let breadth = Breadth::of(&stated, resource)?;
+        Some((stated, breadth))
+    }) else {
+        return unchanged(response);
+    };
     members.insert("resource".to_owned(), resource.as_str().into());
-    Ok(with_json(response, members))
+    let broader_resource = match breadth {
+        Breadth::Same => None,
+        Breadth::Broader => Some(stated),
+    };
+    Ok(ResourceMetadata { response: with_json(response, members), broader_resource })
 }
 
-/// Whether a slash at the end is the only difference. Any other identifier is sent as it is published.
-fn differs_in_slash(stated: &Url, resource: &Url) -> bool {
-    let mut trimmed = stated.clone();
-    trimmed.set_path(stated.path().trim_end_matches('/'));
-    let mut other = resource.clone();
-    other.set_path(resource.path().trim_end_matches('/'));
-    stated != resource && trimmed == other
+/// What an identifier of a resource covers.
+enum Breadth {
+    /// The configured URL.
+    Same,
+    /// The configured URL and others of its origin.
+    Broader,
+}
+
+impl Breadth {
+    /// What an identifier covers; `None` if it does not cover the configured URL, or is none because of its fragment.
+    fn of(stated: &Url, resource: &Url) -> Option<Breadth> {
+        let path = |url: &Url| url.path().trim_end_matches('/').to_owned();
+        if stated.origin() != resource.origin() || stated.fragment().is_some() {
+            return None;
+        }
+        match path(resource).strip_prefix(&path(stated))? {
+            "" => Some(Breadth::Same),
+            rest => rest.starts_with('/').then_some(Breadth::Broader),
+        }
+    }
 }
 
 /// Parses the members of a JSON object or a form.
@@ -312,9 +343,13 @@ mod tests {
         let requested = Url::parse("https://example.com/.well-known/oauth-protected-resource/mcp").unwrap();
         let resource = Url::parse("https://example.com/mcp").unwrap();
         let got = normalize_resource_metadata(response(200, &body.to_string()), &requested, &resource);
-        let got = got.map(|it| serde_json::from_slice::<Value>(it.body()).unwrap()["resource"].clone());
+        let got = got.map(|ResourceMetadata { response, broader_resource }| {
+            let document: Value = serde_json::from_slice(response.body()).unwrap();
+            let mark = if broader_resource.is_some() { " (broader)" } else { "" };
+            format!("{}{mark}", document["resource"].as_str().unwrap())
+        });
         match want {
-            Ok(want) => assert_eq!(got, Ok(want.into()), "{body}"),
+            Ok(want) => assert_eq!(got.as_deref(), Ok(want), "{body}"),
             Err(part) => assert!(got.as_ref().unwrap_err().contains(part), "{got:?}"),
         }
     }
@@ -322,13 +357,16 @@ mod tests {
     // RPT-143
     #[test]
     fn slash_at_the_end_makes_no_other_resource() {
-        check_metadata(json!({"resource": "https://example.com/mcp/"}), Ok("https://example.com/mcp"));
+        for same in ["https://example.com/mcp", "https://example.com/mcp/", "https://example.com/mcp?a=b"] {
+            check_metadata(json!({"resource": same}), Ok("https://example.com/mcp"));
+        }
         for other in [
-            "https://example.com",
-            "https://example.com/",
             "https://example.org/mcp",
+            "https://example.com:444/mcp",
+            "http://example.com/mcp",
             "https://example.com/mc",
             "https://example.com/mcp/a",
+            "https://example.com/#mcp",
             "x",
         ] {
             check_metadata(json!({"resource": other}), Ok(other));
@@ -337,6 +375,16 @@ mod tests {
         let metadata =
             json!({"resource": "https://example.com", "token_endpoint": "https://example.com/token"});
         check_metadata(metadata, Ok("https://example.com"));
+    }
+
+    // RPT-233
+    #[test]
+    fn broader_resource_is_replaced_by_the_configured_url() {
+        for broader in
+            ["https://example.com", "https://example.com/", "https://example.com?a", "https://u@example.com"]
+        {
+            check_metadata(json!({"resource": broader}), Ok("https://example.com/mcp (broader)"));
+        }
     }
 
     // RPT-221

@@ -2,12 +2,13 @@
 
 mod lenient;
 mod metadata;
+mod requested_waits;
 pub(crate) mod url_policy;
 
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -22,10 +23,11 @@ use url::{Host, Url, form_urlencoded};
 
 use crate::jwt::now;
 use crate::proof::{ProofKey, ProvenRequest};
+use lenient::ResourceMetadata;
+use mcp_host_model::internal::is_loopback;
 use mcp_host_transport::Authorities;
-use mcp_host_transport::internal::error_body::retry_after;
-use mcp_host_transport::internal::is_loopback;
 use mcp_host_transport::internal::tls;
+use requested_waits::RequestedWaits;
 use url_policy::{NetworkScope, check_url, may_reach, network_scope};
 
 /// Timeout of one request.
@@ -43,12 +45,14 @@ pub(crate) struct HttpClient {
     client: OnceCell<reqwest::Client>,
     /// The proof of token requests, if the login has a key.
     proof: Mutex<Option<TokenProof>>,
-    /// The origin of a token endpoint that asked to wait, and until when.
-    token_wait: Mutex<Option<(String, Instant)>>,
+    /// The origins that asked to wait.
+    requested_waits: RequestedWaits,
     /// The origins that could not be reached since the discovery began.
     unreachable: Mutex<Vec<UnreachableOrigin>>,
     /// The authorization servers that the server has listed since the discovery began.
     listed_issuers: Mutex<Vec<String>>,
+    /// The resource that the server's metadata states, if it is broader than the configured URL.
+    broader_resource: Mutex<Option<Url>>,
 }
 
 /// An origin whose documents count as missing, because it could not be reached.
@@ -88,9 +92,10 @@ impl HttpClient {
             authorities: authorities.clone(),
             client: OnceCell::new(),
             proof: Mutex::default(),
-            token_wait: Mutex::default(),
+            requested_waits: RequestedWaits::default(),
             unreachable: Mutex::default(),
             listed_issuers: Mutex::default(),
+            broader_resource: Mutex::default(),
         }
     }
 
@@ -125,12 +130,18 @@ impl HttpClient {
     pub(crate) fn begin_discovery(&self) {
         self.unreachable.lock().clear();
         self.listed_issuers.lock().clear();
+        *self.broader_resource.lock() = None;
     }
 
     /// Whether the server lists this issuer among its authorization servers.
     pub(crate) fn is_listed(&self, issuer: &str) -> bool {
         let listed = self.listed_issuers.lock();
         listed.iter().any(|it| it.trim_end_matches('/') == issuer.trim_end_matches('/'))
+    }
+
+    /// The resource that the server's metadata states, if it is broader than the configured URL.
+    pub(crate) fn broader_resource(&self) -> Option<Url> {
+        self.broader_resource.lock().clone()
     }
 
     /// The origins that this discovery could not reach, with the reasons. `None` if it reached all.
@@ -159,8 +170,13 @@ impl HttpClient {
         match self.fetch(request).await {
             Ok(response) => {
                 self.listed_issuers.lock().extend(lenient::listed_issuers(&response));
-                lenient::normalize_resource_metadata(response, url, &self.resource)
-                    .map_err(HttpClientError::Failed)
+                let metadata = lenient::normalize_resource_metadata(response, url, &self.resource);
+                let ResourceMetadata { response, broader_resource } =
+                    metadata.map_err(HttpClientError::Failed)?;
+                if broader_resource.is_some() {
+                    *self.broader_resource.lock() = broader_resource;
+                }
+                Ok(response)
             }
             Err(error @ (HttpClientError::Failed(_) | HttpClientError::TimedOut))
                 if url.origin() != self.resource.origin() =>
@@ -187,7 +203,9 @@ impl HttpClient {
         let token_form = TokenForm::parse(&parts, &body);
         let sending = async {
             let Some(form) = token_form else {
-                let response = self.send(url, parts.method, parts.headers, body.clone()).await?;
+                let send =
+                    || self.send(url.clone(), parts.method.clone(), parts.headers.clone(), body.clone());
+                let response = self.requested_waits.obey(&url, send).await?;
                 return Ok(lenient::normalize_registration(response, &body));
             };
             let mut response = self.request_token(&url, parts.headers.clone(), body).await?;
@@ -205,28 +223,15 @@ impl HttpClient {
         tokio::time::timeout(REQUEST_TIMEOUT, sending).await.map_err(|_| HttpClientError::TimedOut)?
     }
 
-    /// Sends a token request. If the endpoint asks to wait, later requests fail until then.
+    /// Sends a token request.
     async fn request_token(
         &self,
         url: &Url,
         headers: HeaderMap,
         body: Vec<u8>,
     ) -> Result<http::Response<Vec<u8>>, HttpClientError> {
-        let origin = url.origin().ascii_serialization();
-        if let Some((busy, until)) = &*self.token_wait.lock()
-            && *busy == origin
-            && let Some(wait) = until.checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero())
-        {
-            let seconds = wait.as_secs_f64().ceil();
-            return Err(HttpClientError::Failed(format!("{origin} asks to wait for {seconds} s")));
-        }
-        let response = self.send_token_request(url, headers, body).await?;
-        if matches!(response.status().as_u16(), 429 | 503)
-            && let Some(after) = retry_after(response.headers(), SystemTime::now())
-        {
-            *self.token_wait.lock() = Some((origin, Instant::now() + after.wait()));
-        }
-        Ok(response)
+        let send = || self.send_token_request(url, headers.clone(), body.clone());
+        self.requested_waits.obey(url, send).await
     }
 
     /// Sends a token request, with a proof if the login has one.
@@ -423,8 +428,6 @@ fn innermost_cause(error: &reqwest::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
     use super::*;
 
     struct FailingResolver;
@@ -441,29 +444,6 @@ mod tests {
         let builder = reqwest::Client::builder().no_proxy().tls_certs_only([]);
         let client = builder.dns_resolver(std::sync::Arc::new(FailingResolver)).build().unwrap();
         innermost_cause(&client.get(url).send().await.unwrap_err())
-    }
-
-    // RPT-063
-    #[tokio::test]
-    async fn token_endpoint_that_asks_to_wait_gets_no_request_meanwhile() {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url: Url = format!("http://{}/token", listener.local_addr().unwrap()).parse().unwrap();
-        let serving = tokio::spawn(async move {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let _ = stream.read(&mut [0; 4096]).await.unwrap();
-            let head = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 30\r\nContent-Length: 0\r\n";
-            stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).await.unwrap();
-        });
-        let client = HttpClient::new(&url, &Authorities::default());
-        let request = || {
-            let form = "application/x-www-form-urlencoded";
-            let body = b"grant_type=refresh_token&refresh_token=r".to_vec();
-            http::Request::post(url.as_str()).header(CONTENT_TYPE, form).body(body).unwrap()
-        };
-        let _ = client.fetch(request()).await;
-        serving.await.unwrap();
-        let error = client.fetch(request()).await.unwrap_err().to_string();
-        assert!(error.ends_with("asks to wait for 30 s"), "{error}");
     }
 
     #[tokio::test]

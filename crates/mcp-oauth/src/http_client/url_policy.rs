@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
-use mcp_host_transport::internal::is_loopback;
+use mcp_host_model::internal::is_loopback;
 
 /// The scope of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -72,6 +72,13 @@ pub(crate) struct AuthorityState {
     pub(crate) proofs: Vec<(String, Value, Value)>,
     /// Whether the resource has no metadata of its own.
     pub(crate) has_no_resource_metadata: bool,
+    /// The identifier that metadata at the root states; `None`: there is no such metadata.
+    pub(crate) root_resource: Option<String>,
+    /// Whether it answers the first request to each path, other than that of the MCP server and the login page, with
+    /// 503 and `Retry-After`.
+    pub(crate) is_busy_at_first: bool,
+    /// The paths that were requested while it was busy.
+    busy_paths: BTreeSet<String>,
     /// Whether the response to a registration has the id of the client only.
     pub(crate) registers_tersely: bool,
     /// Refresh tokens that were used.
@@ -154,7 +161,17 @@ impl Authority {
 impl AuthorityState {
     fn respond(&mut self, path: &str, query: Pairs, body: &[u8], bearer: Option<String>) -> Response<Body> {
         let origin = self.origin.clone();
+        let is_page = matches!(path, "/mcp" | "/authorize");
+        if self.is_busy_at_first && !is_page && self.busy_paths.insert(path.to_owned()) {
+            let response = Response::builder().status(503).header("retry-after", "0");
+            return response.body(Body::empty()).unwrap();
+        }
         match path {
+            "/.well-known/oauth-protected-resource" if self.root_resource.is_some() => {
+                let document = json!({"resource": self.root_resource, "authorization_servers": [origin],
+                    "scopes_supported": [BASIC]});
+                plain(200, &document)
+            }
             "/mcp" => self.resource(body, bearer),
             "/.well-known/oauth-protected-resource/mcp" if self.has_no_resource_metadata => {
                 plain(404, &Value::Null)

@@ -43,15 +43,52 @@ async fn authorization_server_without_resource_indicators_works() {
     assert_eq!((authority.count("authorize"), authority.count("refresh")), (1, 1));
 }
 
+// RPT-233
 #[tokio::test]
 async fn resource_of_a_token_is_the_configured_url() {
-    for stated in ["/mcp", "/mcp/"] {
-        let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
-        let origin = authority.url.trim_end_matches("/mcp").to_owned();
-        authority.state().stated_resource = Some(format!("{origin}{stated}"));
-        // The authority refuses every other resource.
-        connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    for stated in ["/mcp", "/mcp/", "/mcp?a=b", "", "/"] {
+        for is_at_root in [false, true] {
+            let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+            let origin = authority.url.trim_end_matches("/mcp").to_owned();
+            let stated = Some(format!("{origin}{stated}"));
+            if is_at_root {
+                authority.state().has_no_resource_metadata = true;
+                authority.state().root_resource = stated;
+            } else {
+                authority.state().stated_resource = stated;
+            }
+            // The authority refuses every other resource.
+            let session =
+                connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+            authority.expire_tokens();
+            assert_eq!(call(&session, "echo").await.unwrap(), "done");
+            assert_eq!((authority.count("code"), authority.count("refresh")), (1, 1));
+        }
     }
+}
+
+// RPT-233
+#[tokio::test]
+async fn failed_login_tells_that_the_metadata_names_a_broader_resource() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    let origin = authority.url.trim_end_matches("/mcp").to_owned();
+    authority.state().stated_resource = Some(origin.clone());
+    let user = Arc::new(DecliningUser(AtomicUsize::new(0))) as Arc<dyn UserAgent>;
+    let error = connect(&authority.url, oauth(&authority.url, &store, Some(user))).await.err().unwrap();
+    let want = format!(
+        "(a token was requested for {origin}/mcp, and not for {origin}/, which the server's metadata"
+    );
+    assert!(error.to_string().contains(&want), "{error}");
+}
+
+// RPT-063
+#[tokio::test]
+async fn login_waits_for_endpoints_that_are_busy() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    authority.state().is_busy_at_first = true;
+    let session = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await.unwrap();
+    assert_eq!(call(&session, "echo").await.unwrap(), "done");
+    assert_eq!((authority.count("register"), authority.count("code")), (1, 1));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use mcp_host_model::RpcError;
+use tokio::time::Instant;
 
 use crate::error::net_failure::NetFailure;
 use crate::error::retry_after::RetryAfter;
@@ -200,6 +201,13 @@ impl RequestError {
             RequestError::BothRefused { http, sse } => decisive_refusal(http, sse).retry_after(),
             _ => None,
         }
+    }
+
+    /// When a request may be repeated, by the `Retry-After` of its refusal. `None` if the server does not say so, or if
+    /// that is too late: the caller decides then.
+    pub(crate) fn end_of_requested_wait(&self, deadline: Instant) -> Option<Instant> {
+        let end = Instant::now() + self.retry_after()?.request_wait()?;
+        (end < deadline).then_some(end)
     }
 
     /// Whether the server refuses a request because it has no session, or an unknown one.

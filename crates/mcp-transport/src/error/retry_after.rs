@@ -6,6 +6,9 @@ use std::time::Duration;
 /// Maximum wait. A server may not stop us for longer.
 const MAX_WAIT: Duration = Duration::from_secs(10 * 60);
 
+/// Maximum wait of a request that is being sent: its caller waits too.
+const MAX_REQUEST_WAIT: Duration = Duration::from_secs(10);
+
 /// When a server accepts another request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -25,6 +28,12 @@ impl RetryAfter {
     /// How long to wait: at most ten minutes.
     pub fn wait(&self) -> Duration {
         self.delay.min(MAX_WAIT)
+    }
+
+    /// How long a request that is being sent waits: at most ten seconds. `None` if that is too short: the caller
+    /// decides then.
+    pub fn request_wait(&self) -> Option<Duration> {
+        Some(self.delay).filter(|delay| *delay <= MAX_REQUEST_WAIT)
     }
 }
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_host_model::RpcError;
+use tokio::time::Instant;
 
 use crate::error::ConnectError;
-use crate::error::disconnect::Disconnect;
+use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
 use crate::session::negotiated::NegotiatedSession;
 use crate::session::negotiated::era_reason::EraReason;
 use crate::session::options::Eras;
@@ -40,6 +41,21 @@ impl HandshakeFailure {
                 None
             }
         }
+    }
+
+    /// When the handshake may be repeated, if the server refuses it until then.
+    pub(super) fn end_of_requested_wait(&self, deadline: Instant) -> Option<Instant> {
+        let error = match self {
+            HandshakeFailure::Other(ConnectError::Refused(error)) => error,
+            HandshakeFailure::Ended(disconnect) => match &disconnect.reason {
+                DisconnectReason::NotStarted(StartError::Refused(error)) => error,
+                _ => return None,
+            },
+            HandshakeFailure::Other(_) | HandshakeFailure::Rejected(_) | HandshakeFailure::Restart { .. } => {
+                return None;
+            }
+        };
+        error.end_of_requested_wait(deadline)
     }
 
     /// The reason for the legacy era, if this is the failure of the probe.

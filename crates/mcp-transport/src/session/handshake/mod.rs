@@ -5,7 +5,8 @@
 //! probe is still pending: a server that `npx` downloads first may start later than any timeout, and then answers
 //! both. The era must not depend on the time of a start: such a server is started again and gets the probe alone,
 //! because `initialize` may have switched it to the legacy era. A server that was not available for the probe is
-//! probed once more. After an exit, a new connection is opened without a probe. If the server refuses the transport,
+//! probed once more. A server that says with `Retry-After` when it can respond is connected again then, once, if that
+//! is soon. After an exit, a new connection is opened without a probe. If the server refuses the transport,
 //! [`Dial::fallback`] may return another one for the same server.
 //!
 //! The `ttlMs` in the result of `server/discover` is ignored. It would allow a client to reuse the result on later
@@ -69,6 +70,8 @@ pub(crate) async fn open(
     let mut plan = full_plan;
     // Whether to connect once more if the server closes its connection.
     let mut may_reconnect = true;
+    // Whether to connect once more when the server asks to wait.
+    let mut may_wait = true;
     let mut dial = Arc::clone(dial);
     // The refusal of the first transport, if the second one is tried.
     let mut first_refusal: Option<RequestError> = None;
@@ -79,6 +82,11 @@ pub(crate) async fn open(
             AttemptOutcome::Failed { failure, disconnect } => (failure, disconnect),
             AttemptOutcome::TimedOut(error) => return Err(error),
         };
+        if let Some(end) = failure.end_of_requested_wait(deadline).filter(|_| may_wait) {
+            may_wait = false;
+            tokio::time::sleep_until(end).await;
+            continue;
+        }
         match failure {
             // The known era may be outdated. Connect again and try both eras.
             HandshakeFailure::Ended(disconnect)

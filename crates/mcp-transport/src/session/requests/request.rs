@@ -4,7 +4,6 @@
 //! run is sent again. One whose response was lost is sent again only if the caller allows it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use mcp_host_model::{Era, Method, MethodName, RawJson, RpcError, TraceContext};
 use serde::Deserialize;
@@ -28,9 +27,6 @@ use crate::session::server_error::redact_error;
 use crate::session::session_trust::SuspectedLoss;
 use crate::session::state::Session;
 use crate::transport::{Epoch, HeaderParam, MessageHead, OutboundMessage, RequestId, StreamError};
-
-/// Maximum time for which a request waits because the server asks for it.
-const MAX_REQUESTED_WAIT: Duration = Duration::from_secs(10);
 
 /// A request to send. The engine assigns its id.
 #[derive(Clone)]
@@ -167,14 +163,6 @@ impl<'a> OutboundRequest<'a> {
     }
 }
 
-/// When a request may be repeated, by the `Retry-After` of its refusal. `None` if the server does not say so, or if
-/// that is too late: the caller decides then.
-fn end_of_requested_wait(error: &RequestError, deadline: Instant) -> Option<Instant> {
-    let wait = error.retry_after()?.wait();
-    let end = Instant::now() + wait;
-    (wait <= MAX_REQUESTED_WAIT && end < deadline).then_some(end)
-}
-
 /// The `_meta` members of a trace context, as JSON text.
 fn trace_members(trace: &TraceContext) -> String {
     let state = trace
@@ -284,7 +272,7 @@ impl Session {
                 RpcOutcome::Closed(ended) => CallError::Closed(ended),
                 RpcOutcome::StreamFailed(StreamError::Unreachable(error)) => CallError::Unreachable(error),
                 RpcOutcome::StreamFailed(StreamError::Refused(error)) => {
-                    if let Some(end) = end_of_requested_wait(&error, deadline).filter(|_| !has_waited) {
+                    if let Some(end) = error.end_of_requested_wait(deadline).filter(|_| !has_waited) {
                         has_waited = true;
                         Box::pin(tokio::time::sleep_until(end)).await;
                         continue;
@@ -295,10 +283,10 @@ impl Session {
                     RetryPolicy::Once
                         if !retried
                             && (error.retry_after().is_none()
-                                || end_of_requested_wait(&error, deadline).is_some()) =>
+                                || error.end_of_requested_wait(deadline).is_some()) =>
                     {
                         retried = true;
-                        if let Some(end) = end_of_requested_wait(&error, deadline) {
+                        if let Some(end) = error.end_of_requested_wait(deadline) {
                             Box::pin(tokio::time::sleep_until(end)).await;
                         }
                         continue;

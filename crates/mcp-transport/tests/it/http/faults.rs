@@ -207,6 +207,30 @@ async fn lost_response_is_retried_once_if_safe() {
 }
 
 // RPT-063
+#[tokio::test]
+async fn handshake_is_repeated_when_the_server_allows_it() {
+    let busy = async |seconds: &'static str, client: TestClient, method: &'static str| {
+        let refused = std::sync::atomic::AtomicBool::new(false);
+        let peer =
+            Peer::start(move |request| match refused.swap(true, std::sync::atomic::Ordering::SeqCst) {
+                true => legacy(request, "s", |request| json_reply(tool_result(request, "hello"))),
+                false => reply(503, &format!("Retry-After: {seconds}\r\n"), ""),
+            })
+            .await;
+        let connected = client.connect(&peer.url).await.map(|session| session.era());
+        (connected.map_err(|error| error.to_string()), peer.count(method))
+    };
+    assert_eq!(
+        busy("0", TestClient::default(), "server/discover").await,
+        (Ok(mcp_host_model::Era::Legacy), 2)
+    );
+    assert_eq!(busy("0", TestClient::legacy(), "initialize").await, (Ok(mcp_host_model::Era::Legacy), 2));
+    // The caller decides whether to wait that long.
+    let error = "the server answered HTTP 503 Service Unavailable (try again in 30 s)";
+    assert_eq!(busy("30", TestClient::default(), "server/discover").await, (Err(error.to_owned()), 1));
+}
+
+// RPT-063
 #[tokio::test(start_paused = true)]
 async fn refused_request_is_repeated_when_the_server_allows_it() {
     let busy = async |seconds: &'static str| {
