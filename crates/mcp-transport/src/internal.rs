@@ -9,7 +9,7 @@ pub use crate::net::event_stream::{Event, EventStreamParser};
 #[cfg(any(feature = "http", feature = "sse"))]
 pub use crate::net::fetch::fetch_json;
 #[cfg(any(feature = "http", feature = "sse", feature = "websocket"))]
-pub use crate::net::{loopback::is_loopback, tls};
+pub use crate::net::tls;
 pub use crate::redact::{Redactor, argument_secrets, map_json_strings};
 pub use crate::rpc::frame;
 #[cfg(feature = "stdio")]

@@ -24,7 +24,6 @@ pub(crate) mod headers;
 pub(crate) mod http1;
 #[cfg(any(feature = "http", feature = "sse"))]
 mod inline_connection;
-pub(crate) mod loopback;
 #[cfg(any(feature = "http", feature = "sse"))]
 mod pool;
 pub(crate) mod proxy;

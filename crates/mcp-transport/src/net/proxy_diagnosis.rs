@@ -3,9 +3,9 @@
 use std::fmt;
 
 use hyper_util::client::proxy::matcher::Matcher;
+use mcp_host_model::internal::is_loopback;
 use url::Url;
 
-use super::loopback::is_loopback;
 use super::proxy::find_intercept;
 
 /// A proxy that the environment or the system configures, without its credentials.

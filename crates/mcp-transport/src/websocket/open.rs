@@ -1,6 +1,7 @@
 //! Opening a WebSocket within one timeout: TCP, proxy tunnel, TLS, upgrade.
 
 use hyper_util::client::proxy::matcher::Matcher;
+use mcp_host_model::internal::is_loopback;
 use parking_lot::Mutex;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
@@ -11,7 +12,7 @@ use super::{socket, upgrade};
 use crate::error::net_failure::NetFailure;
 use crate::error::request_error::RequestError;
 use crate::net::connect::{self, StreamConnector, StreamUse};
-use crate::net::{loopback, proxy};
+use crate::net::proxy;
 
 /// The current step of opening.
 #[derive(Clone, Copy)]
@@ -61,8 +62,7 @@ async fn try_open(
     let failed = |failure| not_connected(endpoint, failure);
     let set_step = |next| *step.lock() = next;
     let url = &endpoint.url;
-    let proxy =
-        if loopback::is_loopback(url) { None } else { proxy::find_proxy(proxies, url).map_err(failed)? };
+    let proxy = if is_loopback(url) { None } else { proxy::find_proxy(proxies, url).map_err(failed)? };
     let connector = StreamConnector {
         url,
         proxy: proxy.as_ref(),

@@ -21,5 +21,5 @@ pub(crate) use headers::{HeaderOwner, check_header_name, check_header_value, hea
 pub(crate) use plain_url::check_http_url;
 pub(crate) use stdio::{check_argument, check_env_name, check_env_value, is_absolute};
 #[cfg(feature = "files")]
-pub(crate) use url::{check_http_url, is_loopback, parse_url};
+pub(crate) use url::{check_http_url, parse_url};
 pub(crate) use url_rule::UrlRule;

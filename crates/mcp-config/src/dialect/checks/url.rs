@@ -1,9 +1,8 @@
 //! Checks for URLs. They use the parsed URL, so that a host such as `localhost.example.com` does not count as this
 //! machine.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-use url::{Host, Url};
+use mcp_host_model::internal::is_loopback;
+use url::Url;
 
 use crate::diagnostic::CheckError;
 use crate::dialect::checks::url_rule::{UrlRule, invalid_url, scheme_error};
@@ -40,16 +39,6 @@ pub(crate) fn parse_url(text: &str, rule: UrlRule) -> Result<Url, CheckError> {
 /// Checks an http or https URL.
 pub(crate) fn check_http_url(text: &str) -> Result<(), CheckError> {
     parse_url(text, UrlRule::Http).map(drop)
-}
-
-/// Returns whether the URL's host is this machine: `localhost`, `127.0.0.0/8` or `[::1]`.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => Ipv4Addr::is_loopback(&address),
-        Some(Host::Ipv6(address)) => Ipv6Addr::is_loopback(&address),
-        None => false,
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Selects the transport of an entry: from its declaration, its command or its URL (DIA-03, DIA-04, DIA-08).
 
+use mcp_host_model::internal::is_loopback;
 use mcp_host_model::{ConfigValue, SseFallback, TransportKind};
 
 use crate::de::{FieldState, Location, NullableField, ReadContext};
@@ -198,7 +199,7 @@ impl EntryUrl {
         }
         match checks::parse_url(text, lowering::url_rule(kind, context.rules.url_policy)) {
             Ok(parsed) => {
-                if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) {
+                if parsed.scheme() == "ws" && !is_loopback(&parsed) {
                     let message =
                         format!("'{key}' is not encrypted: others on the network can read the traffic");
                     context.warning(Code::PlainWebSocket, &slot.at, message, "write a wss:// URL");

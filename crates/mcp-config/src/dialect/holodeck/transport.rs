@@ -1,6 +1,7 @@
 //! Lowers the command or the URL of an item, and reports fields that exclude each other (HD-010 to HD-014, HD-021,
 //! HD-060 to HD-068).
 
+use mcp_host_model::internal::is_loopback;
 use mcp_host_model::{ConfigValue, TransportKind};
 use serde_json::json;
 
@@ -169,7 +170,7 @@ impl TransportFields<'_> {
         lowering::warn_literal_reference(text, &url.at, context.rules.reference_rule, context);
         if context.rules.reference_rule == ReferenceRule::Literal || !has_holodeck_reference(text) {
             match checks::parse_url(text, lowering::url_rule(kind, context.rules.url_policy)) {
-                Ok(parsed) if parsed.scheme() == "ws" && !checks::is_loopback(&parsed) => {
+                Ok(parsed) if parsed.scheme() == "ws" && !is_loopback(&parsed) => {
                     let message = "'url' is not encrypted: others on the network can read the traffic";
                     let at = &url.at;
                     let diagnostic = context.new_diagnostic(Code::PlainWebSocket, at, message);

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, Header};
+use mcp_host_model::internal::is_loopback;
 use mcp_host_transport::Authorities;
-use mcp_host_transport::internal::{fetch_json, is_loopback};
+use mcp_host_transport::internal::fetch_json;
 use serde::Deserialize;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};

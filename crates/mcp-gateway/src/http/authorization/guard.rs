@@ -75,14 +75,14 @@ impl HostGuard {
         // On an address that is not loopback, the gateway does not know its own names. If none is configured, any
         // `Host` is accepted, because a token is required.
         let accepts_any_host = self.hosts.is_empty() && self.has_tokens && !self.address.ip().is_loopback();
-        is_loopback(name) || self.is_own_address(name) || is_listed || accepts_any_host
+        is_local_name(name) || self.is_own_address(name) || is_listed || accepts_any_host
     }
 
     fn is_origin_allowed(&self, origin: &str) -> bool {
         let is_listed = self.origins.iter().any(|listed| listed.eq_ignore_ascii_case(origin));
         let is_local = origin.split_once("://").is_some_and(|(scheme, host)| {
             let name = without_port(host);
-            matches!(scheme, "http" | "https") && (is_loopback(name) || self.is_own_address(name))
+            matches!(scheme, "http" | "https") && (is_local_name(name) || self.is_own_address(name))
         });
         is_listed || is_local
     }
@@ -101,8 +101,9 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// Whether a host name or address is loopback.
-fn is_loopback(name: &str) -> bool {
+/// Whether the name in a header is this machine's. Names below `localhost` are not: a hostile resolver could lead a
+/// page of such a name here.
+fn is_local_name(name: &str) -> bool {
     // Compare with the most common forms first.
     name == "127.0.0.1"
         || name.eq_ignore_ascii_case("localhost")

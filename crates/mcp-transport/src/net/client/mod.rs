@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Uri, Version};
 use hyper_util::client::proxy::matcher::Matcher;
+use mcp_host_model::internal::is_loopback;
 use rustls::ClientConfig;
 
 use super::connect::{StreamConnector, StreamUse, proxy_authorization, speaks_tls};
 use super::http1::{Request, net_failure};
 use super::inline_connection::Http1Connection;
-use super::loopback::is_loopback;
 use super::pool::{Pool, PooledConnection};
 use super::proxy::Proxy;
 use super::request_target::{RequestTarget, insert_host};
