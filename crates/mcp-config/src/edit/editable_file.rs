@@ -4,6 +4,7 @@ use mcp_host_model::{Profile, RawJson, Severity};
 
 use crate::diagnostic::{Code, Diagnostic, TextEdit, apply_edits};
 use crate::dialect::editor::conventions::Program;
+use crate::dialect::editor::programs::UNKNOWN;
 use crate::edit::error::EditError;
 use crate::edit::toml;
 use crate::profile::rules::ProfileRules;
@@ -42,6 +43,8 @@ pub(super) struct EditableFile<'a> {
     syntax: Syntax,
     pub(super) root: Node,
     pub(super) reading: Reading,
+    /// The program that the path belongs to.
+    path_program: Option<&'static Program>,
 }
 
 impl<'a> EditableFile<'a> {
@@ -61,13 +64,24 @@ impl<'a> EditableFile<'a> {
         });
         match (root, mistake) {
             (Some(root), None) => {
-                Ok(EditableFile { layout: Layout::new(document.text), syntax, root, reading })
+                let (layout, path_program) = (Layout::new(document.text), Program::of_file(document.name));
+                Ok(EditableFile { layout, syntax, root, reading, path_program })
             }
             (_, Some(mistake)) => {
                 Err(EditError::InvalidFile { line: mistake.line, message: mistake.to_string() })
             }
             (None, None) => Err(unsupported_layout("it cannot be read")),
         }
+    }
+
+    /// The program of the file, by its path.
+    pub(super) fn program(&self) -> &'static Program {
+        self.path_program.unwrap_or(&UNKNOWN)
+    }
+
+    /// The program of the servers at a pointer.
+    pub(super) fn program_of(&self, servers: &str) -> &'static Program {
+        Program::choose(self.path_program, &self.root, servers)
     }
 
     pub(super) fn is_toml(&self) -> bool {
@@ -330,7 +344,7 @@ impl<'a> EditableFile<'a> {
             }
             let required = match document.profile {
                 Profile::Dominds => &["version: 1"],
-                Profile::McpJson => Program::of_file_or_unknown(document.name).required_lines,
+                Profile::McpJson => self.program().required_lines,
                 Profile::HoloDeck | Profile::HoloDeck07 | Profile::AcpV1 | Profile::AcpV2 => &[],
             };
             let lines = required.iter().map(|it| (*it).to_owned()).chain(data.to_block_lines());

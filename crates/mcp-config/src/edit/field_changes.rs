@@ -130,7 +130,7 @@ fn set_field(document: &Document<'_>, name: &str, change: &FieldChange) -> Resul
     let server = file.find_server(name)?.pointer.clone();
     let FieldChange { field, operation } = change;
     let list = parent_pointer(&server).unwrap_or_default();
-    let program = Program::of_servers(document.name, &file.root, list);
+    let program = file.program_of(list);
     let target = FieldTarget { profile: document.profile, program, name, server: &server, field };
     let pointer = target.pointer(&file, operation)?;
     if matches!(operation, FieldOperation::Set(_) | FieldOperation::SetJson(_)) {

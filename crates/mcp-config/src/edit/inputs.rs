@@ -2,7 +2,6 @@
 
 use mcp_host_model::Profile;
 
-use crate::dialect::editor::conventions::Program;
 use crate::dialect::editor::programs::{DEV_CONTAINER_INPUTS, DEV_CONTAINER_SERVERS};
 use crate::dialect::editor::references::InputDeclarations;
 use crate::edit::editable_file::EditableFile;
@@ -19,7 +18,7 @@ pub fn prompts_for_inputs(document: &Document<'_>) -> bool {
         return false;
     };
     let at = server_list_pointer(&file, document);
-    at.is_ok_and(|at| Program::of_servers(document.name, &file.root, &at).prompts_for_inputs())
+    at.is_ok_and(|at| file.program_of(&at).prompts_for_inputs())
 }
 
 /// The text with a declaration of an input, if it is not declared yet (DIA-08). Only `inputs` at the top level, as in

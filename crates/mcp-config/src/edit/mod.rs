@@ -17,7 +17,7 @@ mod toml;
 
 use mcp_host_model::{Profile, ServerSpec};
 
-use crate::dialect::editor::conventions::{FilePurpose, Program};
+use crate::dialect::editor::conventions::FilePurpose;
 use crate::dialect::write;
 use crate::dialect::write::report::{FieldFallback, UnsupportedField, WriteReport, WrittenFile};
 use crate::edit::editable_file::{EditableFile, error_diagnostics, unsupported_layout};
@@ -63,8 +63,7 @@ pub fn add_server(document: &Document<'_>, server: &ServerSpec) -> Result<Writte
         if profile != Profile::McpJson {
             return Some((name, data));
         }
-        let (data, ids) =
-            Program::of_servers(document.name, &file.root, &at).adapt_entry(&name, data, &mut report)?;
+        let (data, ids) = file.program_of(&at).adapt_entry(&name, data, &mut report)?;
         input_ids = ids;
         Some((name, data))
     });
@@ -116,7 +115,7 @@ pub fn remove_server(document: &Document<'_>, name: &str) -> Result<String, Edit
         Profile::HoloDeck | Profile::HoloDeck07 => true,
         Profile::McpJson => {
             let list = parent_pointer(pointer).unwrap_or_default();
-            Program::of_servers(document.name, &file.root, list).file_purpose == FilePurpose::Settings
+            file.program_of(list).file_purpose == FilePurpose::Settings
         }
         Profile::Dominds | Profile::AcpV1 | Profile::AcpV2 => false,
     };

@@ -2,7 +2,7 @@
 
 use mcp_host_model::Profile;
 
-use crate::dialect::editor::conventions::{EntryForm, Program};
+use crate::dialect::editor::conventions::EntryForm;
 use crate::dialect::editor::program::server_keys;
 use crate::dialect::editor::programs::DEV_CONTAINER_SERVERS;
 use crate::edit::editable_file::EditableFile;
@@ -15,7 +15,7 @@ pub(super) fn server_list_pointer(
     file: &EditableFile<'_>,
     document: &Document<'_>,
 ) -> Result<String, EditError> {
-    let mut pointers = list_pointers(document);
+    let mut pointers = list_pointers(file, document);
     let Some(default) = pointers.first().cloned() else { return Err(EditError::SessionRequest) };
     if document.profile != Profile::McpJson {
         return Ok(default);
@@ -29,7 +29,7 @@ pub(super) fn server_list_pointer(
 }
 
 /// The pointers at which a file may have its servers, the default one first.
-pub(super) fn list_pointers(document: &Document<'_>) -> Vec<String> {
+pub(super) fn list_pointers(file: &EditableFile<'_>, document: &Document<'_>) -> Vec<String> {
     match document.profile {
         Profile::HoloDeck | Profile::HoloDeck07 => vec!["/tools".to_owned()],
         Profile::Dominds => vec!["/servers".to_owned()],
@@ -37,7 +37,7 @@ pub(super) fn list_pointers(document: &Document<'_>) -> Vec<String> {
         Profile::McpJson => {
             // The keys `mcp` and `extensions` can have another meaning.
             let keys = server_keys().filter(|it| !["mcp", "extensions"].contains(it));
-            let mut res = vec![Program::of_file_or_unknown(document.name).servers_pointer()];
+            let mut res = vec![file.program().servers_pointer()];
             res.extend(keys.map(|it| child_pointer("", it)));
             res.extend(["/mcp/servers", DEV_CONTAINER_SERVERS].map(str::to_owned));
             res
@@ -52,9 +52,7 @@ pub(super) fn is_server_list(file: &EditableFile<'_>, at: &str, document: &Docum
         Profile::Dominds => false,
         Profile::McpJson => match file.root.at(at).map(Node::resolved_content) {
             Some(Content::Sequence(_)) => true,
-            Some(Content::Null) | None => {
-                Program::of_servers(document.name, &file.root, at).entry_form == EntryForm::Continue
-            }
+            Some(Content::Null) | None => file.program_of(at).entry_form == EntryForm::Continue,
             Some(_) => false,
         },
     }

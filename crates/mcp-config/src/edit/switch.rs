@@ -4,7 +4,7 @@ use mcp_host_model::Profile;
 
 use crate::diagnostic::TextEdit;
 use crate::dialect::editor::conventions::{DISABLED, ENABLED, SwitchKey};
-use crate::dialect::editor::conventions::{Disabling, JsonExtensions, Program};
+use crate::dialect::editor::conventions::{Disabling, JsonExtensions};
 use crate::dialect::editor::name_lists::{self, NameLists};
 use crate::edit::editable_file::{EditableFile, SHARED_LINES, ok_or_unsupported, unsupported_layout};
 use crate::edit::error::EditError;
@@ -133,7 +133,7 @@ fn choose_method(
         Profile::McpJson => {}
     }
     let list = parent_pointer(pointer).unwrap_or_default();
-    let program = Program::of_servers(document.name, &file.root, list);
+    let program = file.program_of(list);
     let lists = NameLists::read(&file.root);
     if switch == Switch::On {
         let obeys_lists = program.disabling == Disabling::NameLists;
@@ -191,7 +191,7 @@ fn uncomment(
 ) -> Result<String, EditError> {
     let is_around =
         |it: &&String| file.root.at(it).is_some_and(|list| list.members().is_some() && entry.is_in(list));
-    let pointers = list_pointers(document);
+    let pointers = list_pointers(file, document);
     let list = pointers.iter().find(is_around);
     let list = ok_or_unsupported(list, "the commented-out entry is not among the servers")?;
     let node = ok_or_unsupported(file.root.at(list), "the list of servers was not found")?;

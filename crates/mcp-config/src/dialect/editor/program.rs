@@ -32,11 +32,6 @@ impl Program {
         is_any(&is_home_file, |it| it.home_files) || is_any(&|end| path.ends_with(end), |it| it.user_files)
     }
 
-    /// Like [`Program::of_file`], with the unknown program as the default.
-    pub(crate) fn of_file_or_unknown(path: &str) -> &'static Program {
-        Program::of_file(path).unwrap_or(&UNKNOWN)
-    }
-
     /// Whether the program is known, and is the one that the path of a file belongs to. Compares the names, because a
     /// program with two kinds of files has two entries.
     pub(super) fn has_file_of(&self, path_program: Option<&Program>) -> bool {
@@ -45,12 +40,7 @@ impl Program {
 
     /// The program of the servers at the pointer `at` of a file: that of the path, unless the key of the servers or the
     /// content of the file is another program's.
-    pub(crate) fn of_servers(path: &str, root: &Node, at: &str) -> &'static Program {
-        Program::choose(Program::of_file(path), root, at)
-    }
-
-    /// Like [`Program::of_servers`], with the program that the path belongs to.
-    pub(super) fn choose(path_program: Option<&'static Program>, root: &Node, at: &str) -> &'static Program {
+    pub(crate) fn choose(path_program: Option<&'static Program>, root: &Node, at: &str) -> &'static Program {
         let path_program = path_program.filter(|it| !it.is_unknown());
         let keys = [pointer_segments(at).collect::<Vec<_>>().join("."), last_key(at)];
         // Many programs have the usual key.
@@ -143,7 +133,7 @@ mod tests {
     #[track_caller]
     fn check_file(path: &str, at: &str, text: &str, want: &str) {
         let root = parse_as(text, Syntax::JsonWithComments).root.unwrap();
-        assert_eq!(Program::of_servers(path, &root, at).name, want, "{path} {at} {text}");
+        assert_eq!(Program::choose(Program::of_file(path), &root, at).name, want, "{path} {at} {text}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use mcp_host_model::{Profile, ServerSpec};
 
 use crate::dialect::editor::conventions::Program;
+use crate::dialect::editor::programs::UNKNOWN;
 use crate::dialect::editor::references::InputDeclarations;
 use crate::dialect::write::report::{FieldFallback, ProgramLookup, WriteReport, WrittenFile};
 use crate::dialect::{acp, dominds, editor, holodeck};
@@ -38,7 +39,7 @@ pub fn write_editor_file(
     profile: Profile,
     find_program: ProgramLookup<'_>,
 ) -> WrittenFile {
-    write_file(servers, profile, find_program, Some((Program::of_file_or_unknown(file), declared)))
+    write_file(servers, profile, find_program, Some((Program::of_file(file).unwrap_or(&UNKNOWN), declared)))
 }
 
 /// Writes servers. `target` is the program of an editor file and the inputs that are declared in it.
