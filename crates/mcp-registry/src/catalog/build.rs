@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use mcp_host_model::ServerId;
 
+use crate::catalog::catalog_list::{NamedList, PerNamedList};
 use crate::catalog::name_index::NameIndex;
-use crate::catalog::server_slice::ServerSlice;
+use crate::catalog::server_slice::{EarlierNames, ServerSlice};
 use crate::catalog::snapshot::Catalog;
 use crate::lists::{Builtins, CatalogServer};
 use crate::lock::Drift;
@@ -80,8 +81,10 @@ impl Catalog {
         let mut names = NameIndex::default();
         for slice in &mut self.slices {
             if !names.try_insert(slice) {
-                let (tools, prompts) = (|name: &str| names.user(0, name), |name: &str| names.user(1, name));
-                *slice = Arc::new(slice.compute_beside(&self.builtins, [&tools, &prompts]));
+                let tools = |name: &str| names.user(NamedList::Tools, name);
+                let prompts = |name: &str| names.user(NamedList::Prompts, name);
+                let earlier = PerNamedList { tools: &tools as EarlierNames<'_>, prompts: &prompts };
+                *slice = Arc::new(slice.compute_beside(&self.builtins, earlier));
                 names.try_insert(slice);
             }
         }

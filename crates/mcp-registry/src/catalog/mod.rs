@@ -2,6 +2,7 @@
 
 pub(crate) mod active_problem;
 pub(crate) mod build;
+pub(crate) mod catalog_list;
 pub(crate) mod diff;
 pub(crate) mod exposed_items;
 pub(crate) mod item_list;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use mcp_host_model::{ServerId, Tool};
 use rpds::HashTrieMapSync;
 
+use crate::catalog::catalog_list::{NamedList, PerNamedList};
 use crate::catalog::exposed_items::ExposedTool;
 use crate::catalog::server_slice::ServerSlice;
 use crate::name::exposed_name::ExposedName;
@@ -19,8 +20,8 @@ type SharedMap<K, V> = HashTrieMapSync<K, V, ahash::RandomState>;
 /// The names of tools and prompts: those of exposed items, and the reserved ones of withheld items.
 #[derive(Debug, Clone)]
 pub(crate) struct NameIndex {
-    /// The names of tools, and those of prompts.
-    used: [SharedMap<ExposedName, NamedItem>; 2],
+    /// The names, each with the item that uses it.
+    used: PerNamedList<SharedMap<ExposedName, NamedItem>>,
     /// The exposed tools by their original names, in no order.
     originals: SharedMap<OriginalName, Arc<[SliceItem]>>,
 }
@@ -36,6 +37,16 @@ impl SliceItem {
     /// Returns the tool at the position.
     pub(crate) fn tool(&self) -> &ExposedTool {
         &self.slice.tools[self.at]
+    }
+
+    /// Returns the original name of the withheld item at the position.
+    fn withheld_name(&self, list: NamedList) -> &str {
+        let lists = &self.slice.entry.lists;
+        let at = self.slice.withheld.get(list)[self.at].0;
+        match list {
+            NamedList::Tools => &lists.tools[at].name,
+            NamedList::Prompts => &lists.prompts[at].name,
+        }
     }
 }
 
@@ -82,16 +93,16 @@ impl Default for NameIndex {
         let hasher = ahash::RandomState::new();
         let names = || SharedMap::new_with_hasher_and_ptr_kind(hasher.clone());
         NameIndex {
-            used: [names(), names()],
+            used: PerNamedList { tools: names(), prompts: names() },
             originals: SharedMap::new_with_hasher_and_ptr_kind(hasher.clone()),
         }
     }
 }
 
 impl NameIndex {
-    /// Returns the exposed tool (list 0) or prompt (list 1) with this name.
-    pub(crate) fn exposed(&self, list: usize, name: &str) -> Option<&SliceItem> {
-        match self.used[list].get(name)? {
+    /// Returns the exposed item of a list with this name.
+    pub(crate) fn exposed(&self, list: NamedList, name: &str) -> Option<&SliceItem> {
+        match self.used.get(list).get(name)? {
             NamedItem::Exposed(item) => Some(item),
             NamedItem::Withheld(_) => None,
         }
@@ -103,28 +114,24 @@ impl NameIndex {
     }
 
     /// Returns the server and the original name of the item that uses a name.
-    pub(crate) fn user(&self, list: usize, name: &str) -> Option<(&ServerId, &str)> {
-        let (slice, at) = match self.used[list].get(name)? {
-            NamedItem::Exposed(SliceItem { slice, at }) if list == 0 => {
-                return Some((&slice.entry.id, &slice.tools[*at].tool.name));
+    pub(crate) fn user(&self, list: NamedList, name: &str) -> Option<(&ServerId, &str)> {
+        let (item, original): (_, &str) = match (self.used.get(list).get(name)?, list) {
+            (NamedItem::Exposed(item), NamedList::Tools) => (item, &item.slice.tools[item.at].tool.name),
+            (NamedItem::Exposed(item), NamedList::Prompts) => {
+                (item, &item.slice.prompts[item.at].prompt.name)
             }
-            NamedItem::Exposed(SliceItem { slice, at }) => {
-                return Some((&slice.entry.id, &slice.prompts[*at].prompt.name));
-            }
-            NamedItem::Withheld(SliceItem { slice, at }) => (slice, slice.withheld[list][*at].0),
+            (NamedItem::Withheld(item), list) => (item, item.withheld_name(list)),
         };
-        let lists = &slice.entry.lists;
-        let original = if list == 0 { &lists.tools[at].name } else { &lists.prompts[at].name };
-        Some((&slice.entry.id, original))
+        Some((&item.slice.entry.id, original))
     }
 
     /// Adds the names of a slice. Returns false, and adds nothing, if one of them is already used.
     pub(crate) fn try_insert(&mut self, slice: &Arc<ServerSlice>) -> bool {
-        if names(slice).any(|(list, name, _)| self.used[list].contains_key(name)) {
+        if names(slice).any(|(list, name, _)| self.used.get(list).contains_key(name)) {
             return false;
         }
         for (list, name, item) in names(slice) {
-            self.used[list].insert_mut(name.clone(), item);
+            self.used.get_mut(list).insert_mut(name.clone(), item);
         }
         for (at, tool) in slice.tools.iter().enumerate() {
             let others = self.tools_by_original(&tool.tool.name).iter().cloned();
@@ -137,7 +144,7 @@ impl NameIndex {
     /// Removes the names of a slice.
     pub(crate) fn remove(&mut self, slice: &Arc<ServerSlice>) {
         for (list, name, _) in names(slice) {
-            self.used[list].remove_mut(name);
+            self.used.get_mut(list).remove_mut(name);
         }
         for tool in &slice.tools {
             let original = &*tool.tool.name;
@@ -152,14 +159,17 @@ impl NameIndex {
     }
 }
 
-/// The names that a slice uses, each with its list: 0 for tools, 1 for prompts.
-fn names(slice: &Arc<ServerSlice>) -> impl Iterator<Item = (usize, &ExposedName, NamedItem)> {
+/// The names that a slice uses, each with its list.
+fn names(slice: &Arc<ServerSlice>) -> impl Iterator<Item = (NamedList, &ExposedName, NamedItem)> {
     let item = |at| SliceItem { slice: Arc::clone(slice), at };
     let exposed = move |list, name, at| (list, name, NamedItem::Exposed(item(at)));
-    let tools = slice.tools.iter().enumerate().map(move |(at, tool)| exposed(0, &tool.name, at));
-    let prompts = slice.prompts.iter().enumerate().map(move |(at, prompt)| exposed(1, &prompt.name, at));
-    let withheld = slice.withheld.iter().enumerate().flat_map(move |(list, items)| {
-        items.iter().enumerate().map(move |(at, (_, name))| (list, name, NamedItem::Withheld(item(at))))
+    let tools = slice.tools.iter().enumerate();
+    let tools = tools.map(move |(at, tool)| exposed(NamedList::Tools, &tool.name, at));
+    let prompts = slice.prompts.iter().enumerate();
+    let prompts = prompts.map(move |(at, prompt)| exposed(NamedList::Prompts, &prompt.name, at));
+    let withheld = [NamedList::Tools, NamedList::Prompts].into_iter().flat_map(move |list| {
+        let items = slice.withheld.get(list).iter().enumerate();
+        items.map(move |(at, (_, name))| (list, name, NamedItem::Withheld(item(at))))
     });
     tools.chain(prompts).chain(withheld)
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use mcp_host_model::{ExposureRules, RawJson, ServerId, Severity};
 
+use crate::catalog::catalog_list::{NamedList, PerNamedList};
 use crate::catalog::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::catalog::name_owner::NameOwner;
 use crate::filter::rules::{CompiledRules, Decision, ExposureVerdict, apply_transforms};
@@ -34,7 +35,7 @@ pub struct ServerSlice {
     pub(crate) resources: Vec<ExposedResource>,
     pub(crate) templates: Vec<ExposedTemplate>,
     /// The unapproved tools, and the unapproved prompts. They are hidden, but their names stay reserved.
-    pub(crate) withheld: [Vec<NamedPosition>; 2],
+    pub(crate) withheld: PerNamedList<Vec<NamedPosition>>,
     /// The decisions on tools, prompts and resources.
     decisions: [Vec<Decision>; 3],
     /// The positions of the decisions that hide a tool.
@@ -98,42 +99,43 @@ impl ServerSlice {
         entry: &CatalogServer,
         drift: Option<&Arc<Drift>>,
     ) -> ServerSlice {
-        ServerSlice::compute(builtins, entry, drift, [&|_| None, &|_| None])
+        let none: EarlierNames<'_> = &|_| None;
+        ServerSlice::compute(builtins, entry, drift, PerNamedList { tools: none, prompts: none })
     }
 
     /// Computes the slice of the same server beside others, which use the names that these functions find.
     pub(crate) fn compute_beside<'a>(
         &self,
         builtins: &'a Builtins,
-        earlier: [EarlierNames<'a>; 2],
+        earlier: PerNamedList<EarlierNames<'a>>,
     ) -> ServerSlice {
         ServerSlice::compute(builtins, &self.entry, self.drift.as_ref(), earlier)
     }
 
-    /// Computes the slice of a server. `earlier_tools` and `earlier_prompts` find the names that earlier servers use.
+    /// Computes the slice of a server. `earlier` finds the names that earlier servers use.
     fn compute<'a>(
         builtins: &'a Builtins,
         entry: &CatalogServer,
         drift: Option<&Arc<Drift>>,
-        [earlier_tools, earlier_prompts]: [EarlierNames<'a>; 2],
+        earlier: PerNamedList<EarlierNames<'a>>,
     ) -> ServerSlice {
         let mut res = ServerSlice::empty(entry, drift);
         let server = &entry.id;
         let ServerLists { tools, prompts, resources, templates, rejected: _ } = &*entry.lists;
         let drift = drift.map(|it| &**it);
         res.problems.extend(drift.and_then(|it| it.problem(server)));
-        let names = NameTable::new(builtins, ListKind::Tool, earlier_tools);
+        let names = NameTable::new(builtins, ListKind::Tool, earlier.tools);
         let originals = tools.iter().map(|it| &*it.name);
-        let named = res.name_items((ItemKind::Tool, &entry.exposure.tools), originals, names, drift);
+        let named = res.name_items((NamedList::Tools, &entry.exposure.tools), originals, names, drift);
         let exposed = |(at, name): NamedPosition| {
             let mut exposed = ExposedTool::new(name, server.clone(), Arc::clone(&tools[at]));
             exposed.is_approved = drift.is_some_and(|drift| drift.approves(ItemKind::Tool, &tools[at].name));
             exposed
         };
         res.tools = named.into_iter().map(exposed).collect();
-        let names = NameTable::new(builtins, ListKind::Prompt, earlier_prompts);
+        let names = NameTable::new(builtins, ListKind::Prompt, earlier.prompts);
         let originals = prompts.iter().map(|it| &*it.name);
-        let named = res.name_items((ItemKind::Prompt, &entry.exposure.prompts), originals, names, drift);
+        let named = res.name_items((NamedList::Prompts, &entry.exposure.prompts), originals, names, drift);
         let exposed = |(at, name): NamedPosition| ExposedPrompt {
             name,
             server: server.clone(),
@@ -196,7 +198,7 @@ impl ServerSlice {
             prompts: Vec::new(),
             resources: Vec::new(),
             templates: Vec::new(),
-            withheld: Default::default(),
+            withheld: PerNamedList::default(),
             decisions: Default::default(),
             hidden_tools: Vec::new(),
             problems: Vec::new(),
@@ -271,12 +273,12 @@ impl ServerSlice {
     /// Decides on the names of tools or prompts, and returns the exposed ones. Withheld ones keep their names reserved.
     fn name_items<'a>(
         &mut self,
-        (item, rules): (ItemKind, &ExposureRules),
+        (list, rules): (NamedList, &ExposureRules),
         originals: impl Iterator<Item = &'a str>,
         mut names: NameTable<'_, 'a>,
         drift: Option<&Drift>,
     ) -> Vec<NamedPosition> {
-        let (server, list) = (self.entry.id.clone(), item.list());
+        let (server, item) = (self.entry.id.clone(), list.item());
         let compiled = CompiledRules::new(&server, rules);
         let mut exposed = Vec::with_capacity(originals.size_hint().0);
         names.own.reserve(originals.size_hint().0);
@@ -287,9 +289,9 @@ impl ServerSlice {
             if decision.exposed.is_some() {
                 exposed.extend(name);
             } else {
-                self.withheld[list_index(list)].extend(name);
+                self.withheld.get_mut(list).extend(name);
             }
-            self.record_decision(list, decision);
+            self.record_decision(item.list(), decision);
         }
         exposed
     }
@@ -350,7 +352,7 @@ impl HashEncoder {
     }
 }
 
-/// The position of a list in [`ServerSlice::decisions`] and [`ServerSlice::withheld`].
+/// The position of a list in [`ServerSlice::decisions`].
 fn list_index(list: ListKind) -> usize {
     match list {
         ListKind::Tool => 0,

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use mcp_host_model::ServerId;
 
+use crate::catalog::catalog_list::{CatalogList, NamedList};
 use crate::catalog::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::catalog::item_list::ItemList;
 use crate::catalog::lookup::{ToolLookup, find_nearest};
@@ -81,27 +82,27 @@ impl Catalog {
 
     /// Returns the tools, in order.
     pub fn tools(&self) -> ItemList<'_, ExposedTool> {
-        self.list(0, |slice| &slice.tools)
+        self.list(CatalogList::Tools, |slice| &slice.tools)
     }
 
     /// Returns the tool with exactly this exposed name.
     pub fn tool(&self, exposed: &str) -> Option<&ExposedTool> {
-        self.names.exposed(0, exposed).map(SliceItem::tool)
+        self.names.exposed(NamedList::Tools, exposed).map(SliceItem::tool)
     }
 
     /// Returns the position of the tool with exactly this exposed name.
     pub fn tool_position(&self, exposed: &str) -> Option<usize> {
-        self.names.exposed(0, exposed).map(|item| self.position(0, item))
+        self.names.exposed(NamedList::Tools, exposed).map(|item| self.position(CatalogList::Tools, item))
     }
 
     /// Returns the position of the prompt with exactly this exposed name.
     pub fn prompt_position(&self, exposed: &str) -> Option<usize> {
-        self.names.exposed(1, exposed).map(|item| self.position(1, item))
+        self.names.exposed(NamedList::Prompts, exposed).map(|item| self.position(CatalogList::Prompts, item))
     }
 
     /// Returns the position of an item in a list.
-    fn position(&self, list: usize, SliceItem { slice, at }: &SliceItem) -> usize {
-        self.starts[list][self.positions[&Arc::as_ptr(slice).addr()]] + at
+    fn position(&self, list: CatalogList, SliceItem { slice, at }: &SliceItem) -> usize {
+        self.starts[list as usize][self.positions[&Arc::as_ptr(slice).addr()]] + at
     }
 
     /// Finds a tool by its exposed name, or else by an original name that only one tool has.
@@ -114,7 +115,7 @@ impl Catalog {
             [item] => ToolLookup::Found(item.tool()),
             many => {
                 let mut many: Vec<&SliceItem> = many.iter().collect();
-                many.sort_by_key(|item| self.position(0, item));
+                many.sort_by_key(|item| self.position(CatalogList::Tools, item));
                 ToolLookup::Ambiguous(many.into_iter().map(SliceItem::tool).collect())
             }
         }
@@ -128,26 +129,26 @@ impl Catalog {
 
     /// Returns the prompts, in order.
     pub fn prompts(&self) -> ItemList<'_, ExposedPrompt> {
-        self.list(1, |slice| &slice.prompts)
+        self.list(CatalogList::Prompts, |slice| &slice.prompts)
     }
 
     /// Returns the prompt with exactly this exposed name.
     pub fn prompt(&self, exposed: &str) -> Option<&ExposedPrompt> {
-        self.names.exposed(1, exposed).map(|item| &item.slice.prompts[item.at])
+        self.names.exposed(NamedList::Prompts, exposed).map(|item| &item.slice.prompts[item.at])
     }
 
     /// Returns the resources, in order.
     pub fn resources(&self) -> ItemList<'_, ExposedResource> {
-        self.list(2, |slice| &slice.resources)
+        self.list(CatalogList::Resources, |slice| &slice.resources)
     }
 
     /// Returns the resource templates, in order.
     pub fn templates(&self) -> ItemList<'_, ExposedTemplate> {
-        self.list(3, |slice| &slice.templates)
+        self.list(CatalogList::Templates, |slice| &slice.templates)
     }
 
-    fn list<T>(&self, list: usize, items: fn(&ServerSlice) -> &[T]) -> ItemList<'_, T> {
-        ItemList { slices: &self.slices, starts: &self.starts[list], items }
+    fn list<T>(&self, list: CatalogList, items: fn(&ServerSlice) -> &[T]) -> ItemList<'_, T> {
+        ItemList { slices: &self.slices, starts: &self.starts[list as usize], items }
     }
 
     /// Returns the decision on each item, exposed or hidden, in order. Of each server, templates follow resources,
