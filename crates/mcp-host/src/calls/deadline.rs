@@ -82,7 +82,12 @@ impl CallDeadline {
                 error.message.push_str("; it is not known whether the call ran");
                 Err(error.into())
             }
-            Ok(outcome) => outcome.map_err(|it| RequestFailure::new(call_error(server, &it), &it)),
+            Ok(outcome) => outcome.map_err(|it| {
+                let mut failure = RequestFailure::new(call_error(server, &it), &it);
+                // The server ended while the request was sent, which may be repeated.
+                failure.may_begin_again |= matches!(&it, CallError::Closed(end) if end.is_clean_exit());
+                failure
+            }),
             Err(_) => Err(timeout_error(server, timeout).into()),
         }
     }
@@ -115,7 +120,7 @@ impl CallDeadline {
     }
 
     /// Returns the remaining time in whole milliseconds, or `server_limit` if the call has no limit.
-    fn remaining(self, server_limit: Duration) -> Duration {
+    pub(super) fn remaining(self, server_limit: Duration) -> Duration {
         let Some(limit) = self.limit else { return server_limit };
         let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         limit.saturating_sub(Duration::from_millis(elapsed))

@@ -30,11 +30,14 @@ pub struct RequestFailure {
     pub rpc: Option<Box<RpcError>>,
     /// The server, if one was found.
     pub server: Option<ServerId>,
+    /// Whether the connection had ended before the request was sent, or ended while it was sent and it may be repeated,
+    /// so that it may begin again at another instance.
+    pub(super) may_begin_again: bool,
 }
 
 impl From<HostError> for RequestFailure {
     fn from(error: HostError) -> RequestFailure {
-        RequestFailure { error, rpc: None, server: None }
+        RequestFailure { error, rpc: None, server: None, may_begin_again: false }
     }
 }
 
@@ -46,7 +49,8 @@ impl RequestFailure {
             CallError::Refused(refused) => refused.rpc_error(),
             _ => None,
         };
-        RequestFailure { error, rpc: rpc.cloned().map(Box::new), server: None }
+        let may_begin_again = matches!(cause, CallError::NotSent(_));
+        RequestFailure { error, rpc: rpc.cloned().map(Box::new), server: None, may_begin_again }
     }
 
     /// Returns the error with its server.

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{ErrorKind, ServerId};
@@ -26,6 +27,9 @@ use crate::telemetry::TraceSource;
 /// The maximum number of lookups for a request. If an instance is retired after the lookup, its successor is already
 /// published, so a second lookup is enough. Only a lease may be released several times.
 const MAX_ATTEMPTS: usize = 4;
+
+/// The maximum time for which a request waits for the successor of an instance that ended between two calls.
+const MAX_SUCCESSOR_WAIT: Duration = Duration::from_secs(10);
 
 /// The reason why a request gets no instance.
 enum RouteError {
@@ -92,6 +96,34 @@ pub(super) type SendFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallEr
 pub(super) struct RequestGuard {
     pub(super) instance: InstanceRef,
     _gate_guard: GateGuard,
+}
+
+impl RequestGuard {
+    /// Waits for the successor of the instance if the request may begin again, because the connection ended. Without
+    /// a successor, the wait ends when the loss is published. Returns the error, which says whether the request may
+    /// begin again.
+    pub(super) async fn wait_for_successor(
+        &self,
+        mut failure: RequestFailure,
+        scope: RequestScope<'_>,
+    ) -> RequestFailure {
+        if !failure.may_begin_again {
+            return failure;
+        }
+        failure.may_begin_again = match scope.version {
+            CatalogVersion::Latest => {
+                let limit = scope.deadline.remaining(MAX_SUCCESSOR_WAIT).min(MAX_SUCCESSOR_WAIT);
+                let is_retired = tokio::time::timeout(limit, self.instance.gate.wait_retired()).await.is_ok();
+                if !is_retired {
+                    failure.error.message.push_str("; it is still being started");
+                }
+                is_retired
+            }
+            // No other instance may receive it.
+            CatalogVersion::Pinned(_) => false,
+        };
+        failure
+    }
 }
 
 impl Drop for RequestGuard {
@@ -190,26 +222,35 @@ impl InstanceRouter {
         scope: RequestScope<'_>,
         send: &SendRequest<T>,
     ) -> Result<ServerReply<T>, RequestFailure> {
-        let task_request = match item {
-            LookupItem::Task(task) => self.begin_at_task(task, server, scope)?,
-            LookupItem::Prompt(_)
-            | LookupItem::Resource(_)
-            | LookupItem::Template(_)
-            | LookupItem::Skills => None,
-        };
-        let request = match task_request {
-            Some(request) => request,
-            None => self.begin_item(scope, item, server).await?,
-        };
-        let InstanceRequest { guard, server, item: name } = &request;
-        let mut call_options = CallOptions::default();
-        call_options.retry = RetryPolicy::Once;
-        call_options.context = self.call_context(options);
-        let send = |options| send(&guard.instance.session, name, options);
-        let id = &server.spec.id;
-        match scope.deadline.send(server, call_options, send).await {
-            Ok(value) => Ok(ServerReply { value, server: id.clone() }),
-            Err(error) => Err(error.with_server(id)),
+        let mut has_begun_again = false;
+        loop {
+            let task_request = match item {
+                LookupItem::Task(task) => self.begin_at_task(task, server, scope)?,
+                LookupItem::Prompt(_)
+                | LookupItem::Resource(_)
+                | LookupItem::Template(_)
+                | LookupItem::Skills => None,
+            };
+            let request = match task_request {
+                Some(request) => request,
+                None => self.begin_item(scope, item, server).await?,
+            };
+            let InstanceRequest { guard, server, item: name } = &request;
+            let mut call_options = CallOptions::default();
+            call_options.retry = RetryPolicy::Once;
+            call_options.context = self.call_context(options);
+            let send = |options| send(&guard.instance.session, name, options);
+            let id = &server.spec.id;
+            let failure = match scope.deadline.send(server, call_options, send).await {
+                Ok(value) => return Ok(ServerReply { value, server: id.clone() }),
+                Err(failure) if has_begun_again => return Err(failure.with_server(id)),
+                // Boxed, because it is rare and would enlarge the future of every request.
+                Err(failure) => Box::pin(guard.wait_for_successor(failure, scope)).await,
+            };
+            if !failure.may_begin_again {
+                return Err(failure.with_server(id));
+            }
+            has_begun_again = true;
         }
     }
 

@@ -95,14 +95,23 @@ impl CallRouter {
         let deadline = CallDeadline::new(guard.started(), call.options.deadline);
         let outcome = match self.requests.instances.new_scope(call.options.dialog.as_ref(), version, deadline)
         {
-            Ok(scope) => self.run_in_scope(scope, call, guard, &mut target).await,
+            Ok(scope) => {
+                let mut has_begun_again = false;
+                loop {
+                    match self.run_in_scope(scope, call, guard, &mut target).await {
+                        Err(failure) if failure.may_begin_again && !has_begun_again => has_begun_again = true,
+                        outcome => break outcome,
+                    }
+                }
+            }
             Err(failure) => Err(failure.into()),
         };
         FinishedCall { target, duration: guard.elapsed(), outcome }
     }
 
     /// Finds the tool, validates the arguments, finds the instance, sends the call and checks the result. Sets `target`
-    /// when the tool is found, also if the call then fails.
+    /// when the tool is found, also if the call then fails. A failed call that was not sent has waited for another
+    /// instance.
     async fn run_in_scope<T: ResultFormat>(
         &self,
         scope: RequestScope<'_>,
@@ -150,7 +159,11 @@ impl CallRouter {
         let session = &instance.session;
         let send = |options| T::call_tool(session, &tool.name, &call.arguments, options, call.tasks);
         let CallResponse { value, request_id, info, .. } =
-            scope.deadline.send(&server, options(), send).await?;
+            match scope.deadline.send(&server, options(), send).await {
+                Ok(response) => response,
+                // Boxed, because it is rare and would enlarge the future of every call.
+                Err(failure) => return Err(Box::pin(request_guard.wait_for_successor(failure, scope)).await),
+            };
         let tasks = &self.supervisor().shared.tasks;
         let (value, info) = match value {
             StartedCall::Complete(value) => {

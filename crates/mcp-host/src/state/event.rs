@@ -33,7 +33,8 @@ impl HostEvent {
 pub enum HostEventKind {
     /// The server is starting.
     Starting {
-        /// Consecutive failures; 0 after a configuration change or a restart command.
+        /// Consecutive failures, at least 1 after the connection was lost; 0 after a configuration change or a restart
+        /// command.
         failures: u32,
     },
     /// The server accepts calls.

@@ -29,7 +29,8 @@ const PIN: u64 = 1 << 31;
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     state: AtomicU64,
-    drained: Notify,
+    /// Notified when the gate is retired, and when something leaves a retired gate.
+    changed: Notify,
 }
 
 /// A running call. Dropping it leaves the gate.
@@ -65,19 +66,24 @@ impl Gate {
     /// Refuses all but pinned calls and requests about tasks. Running calls continue.
     pub(crate) fn retire(&self) {
         self.state.fetch_or(RETIRED, Ordering::AcqRel);
-        self.drained.notify_waiters();
+        self.changed.notify_waiters();
     }
 
     /// Refuses all but requests about tasks.
     pub(crate) fn seal(&self) {
         self.state.fetch_or(RETIRED | SEALED, Ordering::AcqRel);
-        self.drained.notify_waiters();
+        self.changed.notify_waiters();
     }
 
     /// Refuses everything.
     pub(crate) fn close(&self) {
         self.state.fetch_or(FLAGS, Ordering::AcqRel);
-        self.drained.notify_waiters();
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until the gate is retired. Cancel-safe.
+    pub(crate) async fn wait_retired(&self) {
+        self.wait_until(|state| state & RETIRED != 0).await;
     }
 
     /// Returns whether calls may enter.
@@ -102,17 +108,24 @@ impl Gate {
 
     /// Waits until a retired gate has no calls and pins, or a sealed one has no calls. Cancel-safe.
     pub(crate) async fn wait_drained(&self) {
-        loop {
-            let mut drained = std::pin::pin!(self.drained.notified());
-            // Enabled before the check, so that no change in between is missed.
-            drained.as_mut().enable();
-            let state = self.state.load(Ordering::Acquire);
+        self.wait_until(|state| {
             let inside = state & !FLAGS;
             let counted = if state & SEALED == 0 { inside } else { inside & (PIN - 1) };
-            if state & RETIRED != 0 && counted == 0 {
+            state & RETIRED != 0 && counted == 0
+        })
+        .await;
+    }
+
+    /// Waits until the state of a retired gate meets a condition.
+    async fn wait_until(&self, condition: impl Fn(u64) -> bool) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            // Enabled before the check, so that no change in between is missed.
+            changed.as_mut().enable();
+            if condition(self.state.load(Ordering::Acquire)) {
                 return;
             }
-            drained.await;
+            changed.await;
         }
     }
 
@@ -125,7 +138,7 @@ impl Gate {
     fn subtract(&self, count: u64) {
         let before = self.state.fetch_sub(count, Ordering::AcqRel);
         if before & RETIRED != 0 {
-            self.drained.notify_waiters();
+            self.changed.notify_waiters();
         }
     }
 }

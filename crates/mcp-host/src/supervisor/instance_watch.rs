@@ -6,14 +6,14 @@ use std::time::Duration;
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::ErrorKind;
 use mcp_host_registry::ListKind;
-use mcp_host_transport::{CallError, ListChangeCounts};
+use mcp_host_transport::{CallError, Disconnect, DisconnectReason, ListChangeCounts, SessionCounters};
 use tokio::time::Instant;
 
 use crate::error::HostError;
 use crate::supervisor::instance::Instance;
 use crate::supervisor::list_reads::ListReads;
 use crate::supervisor::lists::{ListSnapshot, changed_lists, enabled_lists};
-use crate::supervisor::machine::{MachineEvent, StartTicket, saturating_after};
+use crate::supervisor::machine::{ConnectionLoss, LossMoment, MachineEvent, StartTicket, saturating_after};
 use crate::supervisor::server_error::server_error;
 use crate::telemetry::metrics::HostMetrics;
 
@@ -35,13 +35,23 @@ pub(crate) async fn watch(
     tokio::select! {
         biased;
         ended = instance.session.closed() => {
-            tracing::warn!(server = %ticket.server, reason = %ended, "the connection ended");
-            MachineEvent::Disconnected(ticket, disconnect_error(&instance.server(), &ended))
+            let moment = loss_moment(&ended, instance.session.counters());
+            match moment {
+                LossMoment::BetweenCalls => {
+                    tracing::info!(server = %ticket.server, reason = %ended, "the connection ended between two calls");
+                }
+                LossMoment::Other => {
+                    tracing::warn!(server = %ticket.server, reason = %ended, "the connection ended");
+                }
+            }
+            let error = disconnect_error(&instance.server(), &ended);
+            MachineEvent::Disconnected(ticket, ConnectionLoss { error, moment })
         }
         // A server that nothing restarts stays connected, because a later call may reach it.
         error = instance.wait_for_outage(), if is_supervised => {
             tracing::warn!(server = %ticket.server, reason = %error, "the server cannot be reached");
-            MachineEvent::Disconnected(ticket, disconnect_error(&instance.server(), &error))
+            let error = disconnect_error(&instance.server(), &error);
+            MachineEvent::outage(ticket, error)
         }
         method = instance.wait_for_server_request() => MachineEvent::ServerRequest(ticket, method),
         listing = next_lists(instance, listing, metrics) => MachineEvent::ListsRead(ticket, listing),
@@ -146,6 +156,18 @@ async fn wait_until_quiet(instance: &Instance, seen: ListChangeCounts) -> ListCh
             Ok(Ok(())) if Instant::now() < deadline => {}
             Ok(Err(_)) | Ok(Ok(())) | Err(_) => return *changes.borrow(),
         }
+    }
+}
+
+/// Returns when a connection ended, as its callers see it.
+fn loss_moment(ended: &Disconnect, counters: SessionCounters) -> LossMoment {
+    let is_by_server = ended.reason == DisconnectReason::PeerClosed;
+    // A call may be sent while the process exits.
+    let was_busy = counters.lost_requests > 0 && !ended.is_clean_exit();
+    if is_by_server && counters.answered_requests > 0 && !was_busy {
+        LossMoment::BetweenCalls
+    } else {
+        LossMoment::Other
     }
 }
 

@@ -316,7 +316,7 @@ impl SupervisorTask {
                 self.spawn(TaskKind::Probe(ticket.clone()), async move {
                     Some(match instance.ping(timeout).await {
                         Ok(()) => MachineEvent::ProbeSucceeded(ticket),
-                        Err(failure) => MachineEvent::Disconnected(ticket, failure),
+                        Err(failure) => MachineEvent::outage(ticket, failure),
                     })
                 });
             }
@@ -380,7 +380,7 @@ impl SupervisorTask {
         };
         match kind {
             TaskKind::Start(ticket) => Some(MachineEvent::StartFailed(ticket.clone(), failure(&ticket))),
-            TaskKind::Watch(ticket) => Some(MachineEvent::Disconnected(ticket.clone(), failure(&ticket))),
+            TaskKind::Watch(ticket) => Some(MachineEvent::outage(ticket.clone(), failure(&ticket))),
             TaskKind::Probe(ticket) => Some(MachineEvent::ProbeSucceeded(ticket)),
             TaskKind::ApplySettings | TaskKind::Retire(_) => None,
         }

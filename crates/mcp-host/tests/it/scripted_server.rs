@@ -37,6 +37,10 @@ pub(crate) struct ScriptedServer {
     pub(crate) announces_reads: AtomicBool,
     /// Methods that it refuses with HTTP 403.
     pub(crate) refused_methods: Mutex<Vec<&'static str>>,
+    /// Whether it ends after each response to a call.
+    pub(crate) ends_after_calls: AtomicBool,
+    /// Whether it exits with status 0 and writes nothing to standard error.
+    pub(crate) exits_cleanly: AtomicBool,
     /// Whether its capabilities are empty.
     pub(crate) declares_nothing: AtomicBool,
     /// Completes calls of the tool `slow`.
@@ -81,6 +85,8 @@ impl ScriptedServer {
             unlisted: Mutex::default(),
             announces_reads: AtomicBool::new(false),
             refused_methods: Mutex::default(),
+            ends_after_calls: AtomicBool::new(false),
+            exits_cleanly: AtomicBool::new(false),
             declares_nothing: AtomicBool::new(false),
             release: Notify::new(),
             delay: Mutex::default(),
@@ -290,7 +296,9 @@ async fn run(peer: Arc<ScriptedServer>, link: Link) -> Disconnect {
     };
     drop(noted);
     let mut ended = Disconnect::new(reason);
-    if ended.reason == DisconnectReason::PeerClosed {
+    if ended.reason == DisconnectReason::PeerClosed && peer.exits_cleanly.load(Ordering::Relaxed) {
+        ended.evidence.exit = Some(ProcessExit::Status(0));
+    } else if ended.reason == DisconnectReason::PeerClosed {
         ended.evidence.exit = Some(ProcessExit::Status(3));
         ended.evidence.stderr = vec!["out of memory".to_owned()];
     }
@@ -331,6 +339,9 @@ async fn take(peer: Arc<ScriptedServer>, message: Value, inbox: Arc<dyn FrameSin
         Err(error) => res.insert("error", error),
     };
     inbox.deliver(StreamId::Shared, serde_json::to_vec(&res).unwrap().into());
+    if peer.ends_after_calls.load(Ordering::Relaxed) && method == "tools/call" {
+        peer.disconnect();
+    }
     if method == "tools/list" {
         while let Some(step) = peer.next_step() {
             peer.step(step).await;

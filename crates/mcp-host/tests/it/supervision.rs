@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use mcp_host_runtime::{HostEventKind, HostOptions, NotificationStreamItem, Supervision};
+use mcp_host_runtime::{HostEventKind, HostOptions, NotificationStreamItem, ServerState, Supervision};
 use mcp_testkit::servers::configured_server;
 use tokio::time::Instant;
 
@@ -59,6 +59,73 @@ async fn hd_117_server_exit_ends_its_call_and_restarts_it() {
         });
     }
     assert_eq!(heard, ["lost", "again", "starting", "ready"]);
+}
+
+/// A supervised host with one server, which ends after each response to a call.
+async fn ending_server() -> HostFixture {
+    let fixture = HostFixture::supervised(&[("a", ScriptedServer::new(&["echo"]))]).started().await;
+    fixture.peer("a").ends_after_calls.store(true, Ordering::Relaxed);
+    fixture
+}
+
+/// Calls the tool of this server, and waits until the server has ended.
+async fn call_until_end(fixture: &HostFixture) {
+    let ended = fixture.peer("a").count("end");
+    assert_eq!(text_or_error(&fixture.call("a__echo", "{}").await), "{}");
+    while fixture.peer("a").count("end") == ended {
+        tokio::task::yield_now().await;
+    }
+}
+
+// RPT-064
+#[tokio::test(start_paused = true)]
+async fn call_waits_for_a_server_that_ended_after_its_last_response() {
+    let fixture = ending_server().await;
+    let mut published = fixture.host.subscribe();
+    for _ in 0..20 {
+        call_until_end(&fixture).await;
+        let now = published.borrow_and_update().clone();
+        assert!(now.problems.is_empty() && now.servers[0].state == ServerState::Ready, "{now:?}");
+    }
+    // A slow start is waited for.
+    *fixture.peer("a").delay.lock().unwrap() = Duration::from_secs(2);
+    call_until_end(&fixture).await;
+    call_until_end(&fixture).await;
+    assert!(fixture.peer("a").count("connect") >= 22);
+}
+
+// RPT-064
+#[tokio::test(start_paused = true)]
+async fn clean_exit_while_a_call_is_sent_is_no_failure() {
+    let fixture = HostFixture::supervised(&[("a", ScriptedServer::new(&["lost", "echo"]))]).started().await;
+    fixture.peer("a").exits_cleanly.store(true, Ordering::Relaxed);
+    for _ in 0..6 {
+        assert_eq!(text_or_error(&fixture.call("a__echo", "{}").await), "{}");
+        let lost = text_or_error(&fixture.call("a__lost", "{}").await);
+        assert!(lost.contains("exit status 0; it is not known whether the call ran"), "{lost}");
+    }
+}
+
+// RPT-064
+#[tokio::test(start_paused = true)]
+async fn call_waits_for_a_restart_for_a_bounded_time() {
+    let ended = "MCPConnectionError: server 'a' (npx): the server is no longer available: its process ended with exit \
+                 status 3; its standard error ended with: out of memory; it is still being started";
+    let not_found = "MCPConnectionError: Tool 'a__echo' is not available: server 'a' (npx): the server could not be \
+                     started: the command was not found; it is restarted automatically";
+    for (is_silent, want) in [(true, ended), (false, not_found)] {
+        let fixture = ending_server().await;
+        if is_silent {
+            fixture.peer("a").silent_methods.lock().unwrap().push("initialize");
+        } else {
+            *fixture.peer("a").start_behavior.lock().unwrap() = StartBehavior::NotFound;
+        }
+        call_until_end(&fixture).await;
+        let begun = Instant::now();
+        let failed = text_or_error(&fixture.call("a__echo", "{}").await);
+        assert!(failed.starts_with(want), "{failed}");
+        assert!(begun.elapsed() <= Duration::from_secs(10), "{:?}", begun.elapsed());
+    }
 }
 
 #[tokio::test(start_paused = true)]

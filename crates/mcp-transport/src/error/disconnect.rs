@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::evidence::Evidence;
+use crate::error::evidence::{Evidence, ProcessExit};
 use crate::error::request_error::RequestError;
 use crate::error::stderr_sign::{self, StderrSign};
 
@@ -63,6 +63,11 @@ impl Disconnect {
     /// A disconnect without evidence.
     pub fn new(reason: DisconnectReason) -> Disconnect {
         Disconnect { reason, evidence: Evidence::default() }
+    }
+
+    /// Whether the process of the server exited with status 0.
+    pub fn is_clean_exit(&self) -> bool {
+        self.reason == DisconnectReason::PeerClosed && self.evidence.exit == Some(ProcessExit::Status(0))
     }
 
     /// The sign of a known failure in the evidence, if any. A connection that this side closed has none.

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::error::ConnectError;
 use crate::error::disconnect::Disconnect;
+use crate::rpc::pending::CallerRequests;
 use crate::session::cache::ResultCache;
 use crate::session::connection::SessionConnection;
 use crate::session::incoming::request_responder::RequestResponder;
@@ -71,6 +72,11 @@ pub struct SessionCounters {
     /// The number of dropped messages: notifications of a server that sent too many, and responses to a server that did
     /// not read.
     pub dropped_messages: u64,
+    /// The number of responses to requests of callers: those of the session itself, such as lists and pings, do not
+    /// count.
+    pub answered_requests: u64,
+    /// The number of requests of callers that waited for a response when the connection ended.
+    pub lost_requests: u64,
 }
 
 impl Session {
@@ -148,7 +154,13 @@ impl Session {
     /// The counters of the session since its start.
     pub fn counters(&self) -> SessionCounters {
         let engine = &self.connection.engine;
-        SessionCounters { noise_bytes: engine.noise_bytes(), dropped_messages: engine.dropped_messages() }
+        let CallerRequests { answered, lost } = engine.caller_requests();
+        SessionCounters {
+            noise_bytes: engine.noise_bytes(),
+            dropped_messages: engine.dropped_messages(),
+            answered_requests: answered,
+            lost_requests: lost,
+        }
     }
 
     /// The current result of the handshake. The guard must not be held across an `.await`: many `arc_swap` guards at

@@ -38,7 +38,8 @@ pub use supervision::{ProbePolicy, RestartPolicy, Supervision};
 
 pub(crate) use lease::{LeaseReply, LeaseRequest, LeaseTable, WaiterId};
 pub(crate) use protocol::{
-    DrainMode, MachineAction, MachineEvent, MachineSettings, StartTicket, StartedInstance,
+    ConnectionLoss, DrainMode, LossMoment, MachineAction, MachineEvent, MachineSettings, StartTicket,
+    StartedInstance,
 };
 pub(crate) use routing::{InstructionsAccess, Route, RouteTarget, RoutingTable, UnavailableServer};
 pub(crate) use supervision::{saturating_after, suspend_duration};
@@ -104,7 +105,7 @@ impl<I: Clone> Machine<I> {
             MachineEvent::StartFailed(ticket, failure) => self.handle_start_failure(&ticket, failure, now),
             MachineEvent::ListsRead(ticket, listing) => self.update_lists(ticket, listing),
             MachineEvent::ServerRequest(ticket, method) => self.handle_server_request(&ticket, method),
-            MachineEvent::Disconnected(ticket, failure) => self.handle_disconnect(&ticket, failure, now),
+            MachineEvent::Disconnected(ticket, loss) => self.handle_disconnect(&ticket, loss, now),
             MachineEvent::ToolProblem { server, tool, problem, reason } => {
                 self.set_tool_problem(&server, (tool, problem), reason)
             }
@@ -157,7 +158,10 @@ impl<I: Clone> Machine<I> {
         for id in &invalid {
             let entry = failed.iter().position(|it| it.id == *id).expect("it is a failed entry");
             let slot = self.slots.iter_mut().find(|it| it.name == *id).expect("it has a slot");
-            self.actions.extend(slot.abort_start());
+            // The start of one that ended between calls continues.
+            if !slot.has_ended() {
+                self.actions.extend(slot.abort_start());
+            }
             slot.set_invalid(failed.remove(entry).error);
         }
         for id in &plan.removed {
@@ -245,6 +249,7 @@ impl<I: Clone> Machine<I> {
             era,
             listing,
             since: now,
+            has_ended: false,
             next_probe: None,
             tool_problems: BTreeMap::new(),
         };

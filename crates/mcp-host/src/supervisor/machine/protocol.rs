@@ -49,7 +49,7 @@ pub(crate) enum MachineEvent<I> {
     /// A running legacy server sent its first request of this method.
     ServerRequest(StartTicket, Method),
     /// The connection of a running server ended.
-    Disconnected(StartTicket, HostError),
+    Disconnected(StartTicket, ConnectionLoss),
     /// A call found a problem of a tool, which has its original name here. Without a reason, the problem is withdrawn.
     ToolProblem { server: ServerId, tool: String, problem: ToolProblem, reason: Option<String> },
     /// The outcome of the last attempt to write an oversized result to files; `None`: it succeeded.
@@ -80,6 +80,32 @@ pub(crate) enum MachineEvent<I> {
     Tick,
     /// Shut down.
     Close,
+}
+
+/// The end of the connection of a running server.
+#[derive(Debug)]
+pub(crate) struct ConnectionLoss {
+    /// The error.
+    pub(crate) error: HostError,
+    /// When it ended.
+    pub(crate) moment: LossMoment,
+}
+
+/// When a connection ended, as its callers see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LossMoment {
+    /// The server ended it between two calls: it had responded to one, and none waited for a response, or its process
+    /// exited with status 0. The server is started again at once, and calls wait for that.
+    BetweenCalls,
+    /// Any other: the server is restarted after a delay, and calls fail meanwhile.
+    Other,
+}
+
+impl<I> MachineEvent<I> {
+    /// Creates the event of a loss after which calls fail until the server is restarted.
+    pub(crate) fn outage(ticket: StartTicket, error: HostError) -> MachineEvent<I> {
+        MachineEvent::Disconnected(ticket, ConnectionLoss { error, moment: LossMoment::Other })
+    }
 }
 
 /// The result of a successful start.

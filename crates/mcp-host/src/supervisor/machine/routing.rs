@@ -191,6 +191,8 @@ impl<I: Clone> ServerSlot<I> {
             return ServerState::Disabled;
         }
         match (&self.start, &self.running) {
+            // Its calls wait for its successor.
+            (_, Some(running)) if running.has_ended => ServerState::Ready,
             (StartState::Pending { last_failure: None, .. }, _) => ServerState::Starting,
             (
                 StartState::Pending { last_failure: Some(_), .. } | StartState::Done | StartState::Failed(_),

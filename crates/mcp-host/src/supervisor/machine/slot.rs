@@ -84,6 +84,8 @@ pub(super) struct RunningServer<I> {
     pub(super) listing: ListSnapshot,
     /// The time of its start.
     pub(super) since: Instant,
+    /// Whether it ended between two calls. Its successor is being started, and calls wait for that.
+    pub(super) has_ended: bool,
     /// The time of the next probe; `None` while one runs, or without probes.
     pub(super) next_probe: Option<Instant>,
     /// Problems that calls reported, by tool name and problem, with their reasons.
@@ -156,7 +158,9 @@ impl<I: Clone> ServerSlot<I> {
         self.mode = SlotMode::Enabled;
         let is_leased = self.is_leased(&server);
         let can_remain = |it: &&mut RunningServer<I>| {
-            desired_server(&it.server).runtime == desired.runtime && it.instance.is_none() == is_leased
+            !it.has_ended
+                && desired_server(&it.server).runtime == desired.runtime
+                && it.instance.is_none() == is_leased
         };
         if let Some(running) = self.running.as_mut().filter(can_remain) {
             if let Some(instance) =
@@ -243,6 +247,26 @@ impl<I: Clone> ServerSlot<I> {
         }
         self.last_run = Some((running.server, running.listing.lists));
         running.instance.map(|it| MachineAction::retire(it, DrainMode::CallsAndPins))
+    }
+
+    /// Returns whether the running instance ended between two calls.
+    pub(super) fn has_ended(&self) -> bool {
+        self.running.as_ref().is_some_and(|it| it.has_ended)
+    }
+
+    /// Starts the successor of an instance that ended between two calls, unless one is being started. Until then the
+    /// instance remains, and calls wait.
+    pub(super) fn succeed(&mut self, last_ticket: &mut u64) -> Option<MachineAction<I>> {
+        let running = self.running.as_mut()?;
+        (running.has_ended, running.next_probe) = (true, None);
+        match self.start {
+            StartState::Pending { .. } => None,
+            StartState::Done | StartState::Failed(_) => {
+                let server = Arc::clone(&running.server);
+                self.restarts.clear_schedule();
+                Some(self.begin_start(self.server().unwrap_or(server), None, last_ticket))
+            }
+        }
     }
 
     /// Restarts an unchanged server. The running instance remains until its successor is ready.

@@ -26,7 +26,7 @@ use crate::error::unmatched_output::UnmatchedOutput;
 use crate::rpc::deadline::CallDeadlines;
 use crate::rpc::handlers::ServerEvent;
 use crate::rpc::outcome::RpcOutcome;
-use crate::rpc::pending::{InsertedCall, PendingCalls};
+use crate::rpc::pending::{CallerRequests, InsertedCall, PendingCalls};
 use crate::rpc::progress::OnProgress;
 use crate::rpc::request_owner::CallOwner;
 use crate::rpc::{frame, notification, progress};
@@ -246,6 +246,10 @@ impl Engine {
     /// How the connection ended, if it has ended.
     pub(crate) fn disconnect(&self) -> Option<Arc<Disconnect>> {
         self.pending.disconnect()
+    }
+
+    pub(crate) fn caller_requests(&self) -> CallerRequests {
+        self.pending.caller_requests()
     }
 
     pub(crate) fn noise_bytes(&self) -> u64 {

@@ -48,7 +48,17 @@ struct CallTable {
     disconnect: Option<Arc<Disconnect>>,
     /// Whether any call ever had a [`CallOwner::Caller`]. If not, every server request belongs to the session.
     has_callers: bool,
+    caller_requests: CallerRequests,
     recent_calls: RecentCalls,
+}
+
+/// How the requests for callers ended, other than those of the session itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CallerRequests {
+    /// The number of responses.
+    pub(crate) answered: u64,
+    /// The number of requests that waited for a response when the connection ended.
+    pub(crate) lost: u64,
 }
 
 /// The table of calls in flight.
@@ -220,6 +230,9 @@ impl PendingCalls {
             if table.has_callers {
                 table.recent_calls.record_outcome(id, &call.owner, &outcome);
             }
+            if call.is_for_caller() && matches!(outcome, RpcOutcome::Response { .. }) {
+                table.caller_requests.answered += 1;
+            }
             call.complete(outcome)
         };
         // The task is woken outside the lock, because it may run on another thread at once.
@@ -292,6 +305,8 @@ impl PendingCalls {
         if table.disconnect.is_some() {
             return;
         }
+        let lost = table.in_flight().filter(|call| call.is_for_caller()).count();
+        table.caller_requests.lost = lost as u64;
         for (_, call) in &mut table.calls {
             wakers.extend(call.complete(RpcOutcome::Closed(Arc::clone(&disconnect))));
         }
@@ -305,6 +320,11 @@ impl PendingCalls {
     /// How the connection ended, if it has ended.
     pub(crate) fn disconnect(&self) -> Option<Arc<Disconnect>> {
         self.0.lock().disconnect.clone()
+    }
+
+    /// How the requests for callers ended.
+    pub(crate) fn caller_requests(&self) -> CallerRequests {
+        self.0.lock().caller_requests
     }
 }
 
@@ -330,6 +350,14 @@ impl CallTable {
 }
 
 impl PendingCall {
+    /// Whether it is not a request of the session itself.
+    fn is_for_caller(&self) -> bool {
+        match self.owner {
+            CallOwner::None => false,
+            CallOwner::Session | CallOwner::Caller(_) => true,
+        }
+    }
+
     /// Sets the outcome, unless the call already has one. Returns the waker of the waiting task, which must be woken.
     fn complete(&mut self, outcome: RpcOutcome) -> Option<Waker> {
         let CallState::Waiting(waker) = &mut self.state else { return None };

@@ -10,8 +10,8 @@ use mcp_host_model::{Endpoint, Secret, StdioEndpoint};
 use mcp_host_registry::{CatalogServer, ServerLists};
 use mcp_host_runtime::{Logins, ServerDefinitions, connect_help};
 use mcp_host_transport::{
-    ProcessExit, ProgramSearch, ProgramSearchResult, Session, find_missing_script, find_program,
-    missing_command_help,
+    DisconnectReason, ProcessExit, ProgramSearch, ProgramSearchResult, Session, find_missing_script,
+    find_program, missing_command_help,
 };
 
 use super::lists::{FetchedLists, LimitScope, StartBudget, fetch_lists};
@@ -107,6 +107,12 @@ async fn run_steps(
         StepResult::warning(
             format!("the server did not end in time and was killed{}", closed.evidence),
             "a server should end when its standard input is closed",
+        )
+    } else if closed.reason == DisconnectReason::PeerClosed {
+        StepResult::warning(
+            format!("the server ended by itself: {closed}"),
+            "a server should run until it is closed; if it ends after a response, the next call waits until it is \
+             started again",
         )
     } else {
         StepResult::passed("the server ended when it was asked to")

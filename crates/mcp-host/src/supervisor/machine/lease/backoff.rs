@@ -11,6 +11,7 @@ use mcp_host_model::ServerId;
 use tokio::time::Instant;
 
 use super::super::supervision::{Outage, Supervision};
+use super::super::{ConnectionLoss, LossMoment};
 use super::history::{LeaseFailure, LeaseHistory};
 use super::{DrainMode, LeaseReply, LeaseState, Machine, MachineAction, RunningLease, StartTicket};
 use crate::error::HostError;
@@ -65,9 +66,10 @@ impl<I: Clone> Machine<I> {
         }
     }
 
-    /// Handles the loss of a leased instance. After a long uptime the next call replaces it at once; after a short one
-    /// there is a backoff.
-    pub(crate) fn handle_lease_loss(&mut self, ticket: &StartTicket, failure: HostError, now: Instant) {
+    /// Handles the loss of a leased instance. After a long uptime, or if it ended between two calls, the next call
+    /// replaces it at once; otherwise there is a backoff.
+    pub(crate) fn handle_lease_loss(&mut self, ticket: &StartTicket, loss: ConnectionLoss, now: Instant) {
+        let ConnectionLoss { error: failure, moment } = loss;
         let Some((RunningLease { since, .. }, _, dialog)) = self.leases.find_running(ticket) else {
             return;
         };
@@ -75,7 +77,9 @@ impl<I: Clone> Machine<I> {
         let uptime = now.saturating_duration_since(*since);
         let is_stable = match &self.settings.supervision {
             Supervision::Off => true,
-            Supervision::Restart(policy) => uptime >= policy.stable_after,
+            Supervision::Restart(policy) => {
+                uptime >= policy.stable_after || moment == LossMoment::BetweenCalls
+            }
         };
         if !is_stable {
             let outage = Outage::new(&failure, Some(uptime));

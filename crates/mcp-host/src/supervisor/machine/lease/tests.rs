@@ -116,6 +116,22 @@ fn dm_124_failed_lease_is_a_problem_until_one_succeeds() {
     assert!(problems(&mut run).is_empty());
 }
 
+/// RPT-064
+#[test]
+fn rpt_064_leased_instance_that_ended_between_calls_is_replaced_by_the_next_call() {
+    check(&[
+        ["configure a=1.1-own", "start a=1", "-"],
+        ["started 1", "close 1", "-"],
+        ["lease d a 1", "start-leased a=2", "-"],
+        ["started 2", "watch 2, 1 gets 2", "d/a=2 | d/a"],
+        ["exit 2", "retire 2", "| d/a"],
+        ["lease d a 1", "start-leased a=3", "-"],
+        ["started 3", "watch 3, 2 gets 3", "d/a=3 | d/a"],
+        ["disconnect 3", "retire 3", "| d/a"],
+        ["lease d a 1", "3 is refused", "-"],
+    ]);
+}
+
 #[test]
 fn dm_077_lease_is_released() {
     check(&[

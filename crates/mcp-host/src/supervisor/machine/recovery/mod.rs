@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::protocol::UnpublishedEvents;
 use super::slot::{RunningServer, ServerSlot, StartState};
 use super::supervision::{Outage, ProbePolicy, RestartDecision, RestartPolicy, Supervision, next_probe_time};
-use super::{Machine, MachineAction, Phase, StartTicket};
+use super::{ConnectionLoss, LossMoment, Machine, MachineAction, Phase, StartTicket};
 use crate::error::HostError;
 use crate::state::event::HostEventKind;
 
@@ -21,7 +21,11 @@ impl<I: Clone> Machine<I> {
         let state_before = (slot.state(), slot.failure().cloned());
         let outage = Outage::new(&failure, None);
         self.events.push(&slot.name, HostEventKind::StartFailed(failure.clone()));
-        slot.start = StartState::Failed(failure);
+        slot.start = StartState::Failed(failure.clone());
+        if slot.has_ended() {
+            self.actions.extend(slot.disconnect(failure));
+            self.is_catalog_stale = true;
+        }
         slot.schedule_restart(&self.settings.supervision, outage, now, &mut self.events);
         // A repeated failure is not published again.
         if state_before != (slot.state(), slot.failure().cloned()) {
@@ -29,11 +33,28 @@ impl<I: Clone> Machine<I> {
         }
     }
 
-    /// Handles a lost connection.
-    pub(super) fn handle_disconnect(&mut self, ticket: &StartTicket, failure: HostError, now: Instant) {
+    /// Handles a lost connection. A server that ended between two calls is started again at once, however often: each
+    /// start follows a call.
+    pub(super) fn handle_disconnect(&mut self, ticket: &StartTicket, loss: ConnectionLoss, now: Instant) {
+        let is_supervised = self.is_supervised();
         let Some(slot) = self.slots.iter_mut().find(|it| it.is_running(ticket)) else {
-            return self.handle_lease_loss(ticket, failure, now);
+            return self.handle_lease_loss(ticket, loss, now);
         };
+        let ConnectionLoss { error: failure, moment } = loss;
+        if slot.has_ended() {
+            return;
+        }
+        if is_supervised && moment == LossMoment::BetweenCalls {
+            // It counts as a restart, and not as a failure.
+            let failures = slot.restarts.failures.max(1);
+            self.events.push(&slot.name, HostEventKind::ConnectionLost(failure));
+            if let Some(start) = slot.succeed(&mut self.last_ticket) {
+                self.events.push(&slot.name, HostEventKind::Starting { failures });
+                self.actions.push(start);
+            }
+            self.is_changed = true;
+            return;
+        }
         let uptime = slot.running.as_ref().map(|it| now.saturating_duration_since(it.since));
         let outage = Outage::new(&failure, uptime);
         self.events.push(&slot.name, HostEventKind::ConnectionLost(failure.clone()));
@@ -121,7 +142,7 @@ impl<I: Clone> RunningServer<I> {
     /// instance.
     pub(super) fn can_be_probed(&self) -> bool {
         match self.era {
-            Era::Legacy => self.instance.is_some(),
+            Era::Legacy => self.instance.is_some() && !self.has_ended,
             Era::Modern => false,
         }
     }

@@ -24,6 +24,55 @@ fn hd_084_dm_105_lost_server_is_restarted() {
     ]);
 }
 
+/// RPT-064
+#[test]
+fn rpt_064_server_that_ends_between_calls_is_started_again_at_once() {
+    check(&[
+        ["configure a=1.1", "start a=1", "a:starting |"],
+        ["started 1", "watch 1", "a:ready=1 | a__t"],
+        // Calls wait for the successor, so the server remains ready.
+        ["exit 1", "start a=2", "a:ready=1 | a__t"],
+        ["suspend", "", "a:ready=1 | a__t"],
+        ["wait 100", "", "a:ready=1 | a__t"],
+        ["started 2", "watch 2, replace 1", "a:ready=2 | a__t"],
+        ["exit 2", "start a=3", "a:ready=2 | a__t"],
+        ["started 3", "watch 3, replace 2", "a:ready=3 | a__t"],
+        ["exit 3", "start a=4", "a:ready=3 | a__t"],
+        ["started 4", "watch 4, replace 3", "a:ready=4 | a__t"],
+        ["exit 4", "start a=5", "a:ready=4 | a__t"],
+        ["started 5", "watch 5, replace 4", "a:ready=5 | a__t"],
+        // A failed start is a failure like any other.
+        ["exit 5", "start a=6", "a:ready=5 | a__t"],
+        ["fail 6", "retire 5", "a:restarting! |"],
+        ["due", "start a=7", "a:restarting! |"],
+        ["started 7", "watch 7", "a:ready=7 | a__t"],
+    ]);
+}
+
+/// RPT-064
+#[test]
+fn rpt_064_changes_reach_a_server_that_ended_between_calls() {
+    check(&[
+        ["configure a=1.1", "start a=1", "a:starting |"],
+        ["started 1", "watch 1", "a:ready=1 | a__t"],
+        ["exit 1", "start a=2", "a:ready=1 | a__t"],
+        ["configure a=1.2", "", "a:ready=1 | a__t"],
+        ["configure a!", "", "a:ready=1! | a__t"],
+        ["started 2", "watch 2, replace 1", "a:ready=2! | a__t"],
+        ["configure a=1.2", "", "a:ready=2 | a__t-2"],
+        ["exit 2", "start a=3", "a:ready=2 | a__t-2"],
+        ["configure a=2.2", "abort 3, start a=4", "a:ready=2 | a__t-2"],
+        ["disable a", "abort 4, retire 2", "a:disabled |"],
+        ["restart a", "start a=5", "a:starting |"],
+        ["started 5", "watch 5", "a:ready=5 | a__t-2"],
+        // Its successor is being started already.
+        ["configure a=3.2", "start a=6", "a:starting=5 | a__t-2"],
+        ["exit 5", "", "a:ready=5 | a__t-2"],
+        ["disconnect 5", "", "a:ready=5 | a__t-2"],
+        ["close", "abort 6, close 5", "a:stopped |"],
+    ]);
+}
+
 #[test]
 fn server_that_never_started_is_retried_then_suspended() {
     check(&[

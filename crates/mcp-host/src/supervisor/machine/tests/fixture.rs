@@ -21,8 +21,8 @@ use crate::supervisor::dialog_end::DialogEnd;
 use crate::supervisor::lease_policy::{LeasePolicy, RequestingServers};
 use crate::supervisor::lists::ListSnapshot;
 use crate::supervisor::machine::{
-    DrainMode, LeaseReply, LeaseRequest, Machine, MachineAction, MachineEvent, MachineSettings, RouteTarget,
-    StartTicket, StartedInstance, WaiterId,
+    ConnectionLoss, DrainMode, LeaseReply, LeaseRequest, LossMoment, Machine, MachineAction, MachineEvent,
+    MachineSettings, RouteTarget, StartTicket, StartedInstance, WaiterId,
 };
 use crate::supervisor::machine::{ProbePolicy, RestartPolicy, Supervision};
 use crate::supervisor::tool_problem::ToolProblem;
@@ -139,6 +139,7 @@ impl MachineDriver {
     /// | `configure a=1.1 b!` | these servers are configured; the entry of `b` is invalid |
     /// | `started 1 t,u`, `fail 1` | the start succeeds with these tools, or fails |
     /// | `lists 1 t`, `disconnect 1`, `request 1` | the instance has new tools, is lost, or sends a server request |
+    /// | `exit 1` | the instance ends between two calls |
     /// | `unchecked a t`, `checked a t` | the arguments of a tool cannot be validated, or can again |
     /// | `invalid a t`, `valid a t` | a result of a tool is invalid, or valid again |
     /// | `stop d why`, `resume d`, `end d` | the dialog is stopped, resumed, or ends |
@@ -177,8 +178,13 @@ impl MachineDriver {
             "fail" => MachineEvent::StartFailed(ticket(), HostError::new(ErrorKind::Connection, "no start")),
             "lists" => MachineEvent::ListsRead(ticket(), listing(names())),
             "request" => MachineEvent::ServerRequest(ticket(), mcp_host_model::Method::ListRoots),
-            "disconnect" => {
-                MachineEvent::Disconnected(ticket(), HostError::new(ErrorKind::Connection, "lost"))
+            "disconnect" | "exit" => {
+                let error = HostError::new(ErrorKind::Connection, "lost");
+                let moment = match verb {
+                    "exit" => LossMoment::BetweenCalls,
+                    _ => LossMoment::Other,
+                };
+                MachineEvent::Disconnected(ticket(), ConnectionLoss { error, moment })
             }
             "unchecked" | "checked" | "invalid" | "valid" => MachineEvent::ToolProblem {
                 server: ServerId::parse(words[0]).unwrap(),

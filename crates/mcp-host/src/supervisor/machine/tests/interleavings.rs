@@ -156,10 +156,8 @@ impl<'a> Interleaving<'a> {
             Choice::Disconnects(instance) => {
                 self.remaining_failures.retain(|it| *it != "disconnect");
                 let ticket = self.watched.remove(&instance).expect("a chosen instance is watched");
-                self.handle(MachineEvent::Disconnected(
-                    ticket,
-                    HostError::new(ErrorKind::Connection, "lost"),
-                ));
+                let lost = HostError::new(ErrorKind::Connection, "lost");
+                self.handle(MachineEvent::outage(ticket, lost));
             }
             Choice::ChangesLists(instance) => {
                 self.remaining_failures.retain(|it| *it != "lists");

@@ -70,6 +70,20 @@ fn close_ends_pending_calls_and_refuses_later_ones() {
 }
 
 #[test]
+fn answered_and_lost_requests_of_callers_are_counted() {
+    let pending = PendingCalls::default();
+    let own = CallDeadlines::new(Instant::now(), Instant::now(), None, None);
+    let own = || pending.insert(own, None, CallOwner::None).ok().unwrap().id;
+    let ids = [insert_call(&pending), insert_call(&pending), insert_call(&pending), own(), own()];
+    pending.complete(ids[0], response("answered"));
+    pending.complete(ids[1], RpcOutcome::Expired(crate::error::Expiry::Absolute(Duration::ZERO)));
+    pending.complete(ids[3], response("a list"));
+    pending.close(Arc::new(Disconnect::new(DisconnectReason::PeerClosed)));
+    let CallerRequests { answered, lost } = pending.caller_requests();
+    assert_eq!((answered, lost), (1, 1));
+}
+
+#[test]
 fn only_an_earlier_deadline_wakes_the_timer() {
     let pending = PendingCalls::default();
     let now = Instant::now();
