@@ -26,19 +26,23 @@ const EXAMPLES: &str = "\
 Examples:
   mcp-host check agent.yaml
   mcp-host convert . --to mcp-json
-  mcp-host tools .
+  mcp-host trust
+  mcp-host tools
   mcp-host tools .minds/mcp.yaml --server demo --format json
-  mcp-host tools . --schema add
+  mcp-host tools --schema add
   mcp-host explain . --server demo --tool echo
-  mcp-host call . add '{\"a\": 2, \"b\": 3}'
-  mcp-host call . add a=2 b=3
-  mcp-host doctor .
+  mcp-host call add '{\"a\": 2, \"b\": 3}'
+  mcp-host call add a=2 b=3
+  mcp-host doctor
   mcp-host schema mcp-json
 
 FILE is a configuration file or a folder. In a folder, the first of these files is used:
 .minds/mcp.yaml, agent.yaml, .mcp.json, .vscode/mcp.json, .cursor/mcp.json,
 .kiro/settings/mcp.json, .roo/mcp.json, mcp.json. Commands with an optional FILE search this
 folder and its parents for the nearest one. `-` is standard input.
+
+Without FILE, the servers of a project start after `mcp-host trust` has shown them. A command
+that names FILE starts them: look at the file of another person first.
 
 Exit codes:
   0  success, with or without warnings

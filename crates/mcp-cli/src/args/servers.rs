@@ -292,10 +292,12 @@ fn parse_size(text: &str) -> Result<usize, String> {
 
 /// Arguments of `tasks`.
 #[derive(Debug, Args)]
+#[command(override_usage = "mcp-host tasks [OPTIONS] [FILE] <ID>")]
 pub(crate) struct TasksArgs {
-    /// Configuration file or folder
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) config: ConfigWord,
     /// Id of the task, as `call --detach` prints it
+    #[arg(default_value = "", hide_default_value = true)]
     pub(crate) id: String,
     /// Server of the task, if there are several
     #[arg(long, value_name = "SERVER")]
@@ -306,6 +308,22 @@ pub(crate) struct TasksArgs {
     /// Cancel the task
     #[arg(long, conflicts_with = "wait")]
     pub(crate) cancel: bool,
+}
+
+impl TasksArgs {
+    /// Takes FILE as the id if it is no configuration. The error is a message for the user.
+    pub(crate) fn resolve_file(mut self, is_config: IsConfig) -> Result<TasksArgs, String> {
+        let named = self.config.file.display().to_string();
+        let mut rest = Vec::new();
+        self.config.shift_words(&mut self.id, &mut rest, is_config);
+        if !rest.is_empty() {
+            Err(format!("{named} is no configuration file, and no folder with one"))
+        } else if self.id.is_empty() {
+            Err("which task? `mcp-host call --detach` prints its id".to_owned())
+        } else {
+            Ok(self)
+        }
+    }
 }
 
 /// Arguments of `watch`.

@@ -96,7 +96,10 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
             let args = args.resolve_file(names_config).map_err(Failure::usage)?;
             run_on_runtime(async |signals| prompt::run(&context, &args, signals).await)
         }
-        Command::Tasks(args) => run_on_runtime(async |signals| tasks::run(&context, &args, signals).await),
+        Command::Tasks(args) => {
+            let args = args.resolve_file(names_config).map_err(Failure::usage)?;
+            run_on_runtime(async |signals| tasks::run(&context, &args, signals).await)
+        }
         Command::Watch(args) => run_on_runtime(async |signals| watch::run(&context, args, signals).await),
         Command::Serve(args) => {
             let workers = args.workers.unwrap_or_else(serving_workers);

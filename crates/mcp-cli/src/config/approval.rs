@@ -68,6 +68,16 @@ pub(crate) async fn ask_about_servers(context: &Context, servers: &[ResolvedServ
     .await;
 }
 
+/// Whether one of these servers waits for an approval. Blocks.
+pub(crate) fn has_unapproved(servers: &[ResolvedServer]) -> bool {
+    let mut waiting = servers.iter().filter(|it| it.needs_approval).peekable();
+    if waiting.peek().is_none() {
+        return false;
+    }
+    // Without a store that can be read, none is approved.
+    approved_servers().is_none_or(|approvals| !approvals.pending(waiting).is_ok_and(|it| it.is_empty()))
+}
+
 /// Whether a change of a server keeps its approval: it is new, or approved already. Blocks.
 pub(crate) fn keeps_approval(loaded: &LoadedConfig, server: &str) -> bool {
     let known = loaded.desired.servers.iter().find(|it| it.spec.id.as_str() == server);

@@ -39,6 +39,8 @@ pub(crate) struct ConfigFile {
     pub(crate) loaded: LoadedConfig,
     /// The path.
     pub(crate) path: PathBuf,
+    /// Whether it belongs to a project, and no command named it.
+    pub(crate) is_of_project: bool,
     /// Whether the file was found by search.
     is_discovered: bool,
     context: Context,
@@ -49,9 +51,11 @@ pub(crate) fn open(path: &Path, context: &Context) -> Result<ConfigFile, ConfigF
     let file_error = |message, help| ConfigFileError { path: path.display().to_string(), message, help };
     let config = locate_config(path).map_err(|message| file_error(message, None))?;
     let loaded = load(&context.load_request(&config));
-    let ConfigPath { path: file, is_discovered, is_of_project: _ } = config;
+    let ConfigPath { path: file, is_discovered, is_of_project } = config;
     match loaded {
-        Ok(loaded) => Ok(ConfigFile { loaded, path: file, is_discovered, context: context.clone() }),
+        Ok(loaded) => {
+            Ok(ConfigFile { loaded, path: file, is_of_project, is_discovered, context: context.clone() })
+        }
         Err(error) => Err(file_error(error_chain(&error), load_error_help(&error))),
     }
 }
@@ -150,7 +154,7 @@ impl ConfigFile {
     /// Notes with the path, if the user did not name the file, and the profile, if it is not the dialect's default and
     /// the user did not request it.
     pub(crate) fn detection_notes(&self) -> String {
-        let ConfigFile { loaded, path, is_discovered, context } = self;
+        let ConfigFile { loaded, path, is_of_project: _, is_discovered, context } = self;
         let note = if *is_discovered { context.console.discovery_note(path) } else { String::new() };
         note + &profile_note(context, &loaded.path, loaded.profile)
             .map_or_else(String::new, |it| context.console.note(&it))

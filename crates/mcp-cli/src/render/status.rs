@@ -4,11 +4,21 @@ use mcp_host_config::Colour;
 use mcp_host_registry::{ExposureVerdict, ListKind, Problem, ProblemKind};
 use mcp_host_runtime::{ActiveProblem, HostSnapshot, ServerState, ServerStatus};
 
+use crate::output::console::{Console, Report};
+use crate::output::failure::Failure;
 use crate::output::{count, sanitize, style};
 
 /// One line per server, with its error.
 pub(crate) fn server_lines(published: &HostSnapshot, colour: Colour) -> String {
     server_lines_where(published, |_| true, colour)
+}
+
+/// A failure, followed by the lines of the servers that are not ready: one of them may have what was not found.
+pub(crate) fn failure_with_servers(failure: Failure, published: &HostSnapshot, console: &Console) -> Failure {
+    let lines =
+        server_lines_where(published, |status| status.state != ServerState::Ready, console.err_colour);
+    let report = failure.report(console);
+    Failure::Report(Report { err: report.err.clone() + &lines, ..report })
 }
 
 /// The lines of the servers that `is_included` accepts.

@@ -1,9 +1,15 @@
 //! Suggested commands, quoted for a shell.
+//!
+//! A command that names a file or a folder starts its servers without an approval. So a suggestion names the
+//! configuration of a project only if the user did.
 
 use std::path::Path;
 
 use mcp_host_runtime::HostSnapshot;
 use serde_json::Value;
+
+use crate::config::approval::has_unapproved;
+use crate::config::file::ConfigFile;
 
 /// The maximum number of arguments in a suggested call.
 const MAX_ARGUMENTS: usize = 6;
@@ -24,11 +30,59 @@ pub(crate) fn quote_path(path: &Path) -> String {
     if path.is_empty() { ".".to_owned() } else { quote(&path) }
 }
 
+/// The configuration of suggested commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SuggestedFile {
+    /// The word that names it, after a blank. Empty for the nearest configuration.
+    words: String,
+    /// Whether servers of it wait for an approval.
+    is_waiting: bool,
+}
+
+impl SuggestedFile {
+    /// A configuration as the user named it. An empty path is the nearest one.
+    pub(crate) fn named(path: &Path) -> SuggestedFile {
+        let words =
+            if path.as_os_str().is_empty() { String::new() } else { format!(" {}", quote_path(path)) };
+        SuggestedFile { words, is_waiting: false }
+    }
+
+    /// A file that was read. Blocks.
+    pub(crate) fn read(file: &ConfigFile) -> SuggestedFile {
+        let path = if file.is_of_project { Path::new("") } else { &file.path };
+        SuggestedFile::named(path).with_approvals_of(file)
+    }
+
+    /// The same with the approvals of its servers. Blocks.
+    pub(crate) fn with_approvals_of(self, file: &ConfigFile) -> SuggestedFile {
+        SuggestedFile { is_waiting: has_unapproved(&file.loaded.desired.servers), ..self }
+    }
+
+    /// Whether servers of it wait for an approval.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.is_waiting
+    }
+
+    /// The command `mcp-host NAME` on this configuration.
+    pub(crate) fn command(&self, name: &str) -> String {
+        format!("mcp-host {name}{}", self.words)
+    }
+
+    /// A suggestion to start the servers. While some of them wait for an approval, the command that shows and approves
+    /// them is suggested instead.
+    pub(crate) fn suggest_start(&self, suggestion: String) -> String {
+        if self.is_waiting {
+            "`mcp-host trust` shows what its servers start, and approves them".to_owned()
+        } else {
+            suggestion
+        }
+    }
+}
+
 /// A command that calls the first tool; without tools, a command that tests the servers.
-pub(crate) fn suggest_call(published: &HostSnapshot, path: &Path) -> String {
-    let file = quote_path(path);
+pub(crate) fn suggest_call(published: &HostSnapshot, file: &SuggestedFile) -> String {
     let Some(tool) = published.catalog.tools().first() else {
-        return format!("`mcp-host doctor {file}` tests the servers step by step");
+        return file.suggest_start(format!("`{}` tests the servers step by step", file.command("doctor")));
     };
     let schema = tool.tool.input_schema.read::<Value>().unwrap_or_default();
     let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -38,7 +92,8 @@ pub(crate) fn suggest_call(published: &HostSnapshot, path: &Path) -> String {
         .take(MAX_ARGUMENTS)
         .map(|name| format!(" {}=…", quote(name)))
         .collect();
-    format!("`mcp-host call {file} {}{arguments}` calls the first tool", quote(tool.name.as_str()))
+    let call = file.command("call");
+    format!("`{call} {}{arguments}` calls the first tool", quote(tool.name.as_str()))
 }
 
 #[cfg(test)]

@@ -12,10 +12,15 @@ use crate::terminal::Terminal;
 
 /// Starts the program in a terminal. Typed input is its standard input.
 fn terminal(workspace: &Workspace, line: &str, variables: &[(&str, &str)]) -> Child {
+    terminal_in(workspace, "", line, variables)
+}
+
+/// Starts the program in a terminal, in a folder of the workspace.
+fn terminal_in(workspace: &Workspace, folder: &str, line: &str, variables: &[(&str, &str)]) -> Child {
     let mut command = Command::new("script");
     command
         .args(["-q", "-e", "-c", &format!("stty cols 120 rows 30; {PROGRAM} {line}"), "/dev/null"])
-        .current_dir(workspace.path())
+        .current_dir(workspace.path().join(folder))
         .env_clear()
         .env("PATH", format!("{}/bin:/usr/bin:/bin", workspace.path().display()))
         .env("HOME", workspace.path())
@@ -62,6 +67,31 @@ fn suggestions_are_printed_on_a_terminal_only() {
         let text = shown(&workspace, line, &[]);
         assert!(!text.contains("next"), "{line}: {text:?}");
     }
+}
+
+/// RPT-285
+#[test]
+fn rpt_285_suggestion_names_no_configuration_of_a_project() {
+    let workspace = Workspace::empty();
+    workspace.write(
+        "repo/.mcp.json",
+        r#"{"mcpServers": {"demo": {"command": "mcp-host", "args": ["demo-server"]}}}"#,
+    );
+    workspace.script("mcp-host", &format!("exec {PROGRAM} \"$@\""));
+    let check = |line: &str, next: &str| {
+        let child = terminal_in(&workspace, "repo", &format!("{line} --color never"), &[]);
+        let text = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap().replace("\r\n", "\n");
+        assert!(text.ends_with(&format!("next: {next}\n")), "{line}: {text:?}");
+    };
+    let trust = "`mcp-host trust` shows what its servers start, and approves them";
+    check("check", trust);
+    // The question is not answered.
+    check("tools", trust);
+    let approved = workspace.command(&["trust"]).current_dir(workspace.path().join("repo")).output().unwrap();
+    assert!(approved.status.success(), "{approved:?}");
+    check("check", "`mcp-host tools` starts the servers and lists their tools");
+    check("tools", "`mcp-host call demo__echo text=…` calls the first tool");
+    check("doctor", "`mcp-host tools` lists their tools");
 }
 
 #[test]

@@ -71,6 +71,43 @@ fn rpt_280_found_configuration_starts_nothing_until_it_is_approved() {
     assert_eq!(marks(&workspace), "first\n");
 }
 
+/// RPT-285
+#[test]
+fn rpt_285_help_leads_around_no_approval() {
+    let workspace = project_with_script();
+    for command in [
+        &["tools"][..],
+        &["tools", "--schema", "echo"],
+        &["prompts"],
+        &["prompt", "greeting"],
+        &["resources"],
+        &["resources", "--read", "demo://greeting"],
+        &["call", "echo", "text=a"],
+        &["tasks", "1a2b"],
+        &["explain", "--server", "own", "--start"],
+        &["doctor"],
+        &["lock"],
+        &["check"],
+    ] {
+        let refused = run(&workspace, command);
+        let text = refused.out + &refused.err;
+        let hints: Vec<&str> =
+            text.split("`mcp-host ").skip(1).filter_map(|it| it.split('`').next()).collect();
+        for hint in &hints {
+            let is_named = hint.split(' ').any(|word| word == "." || word.ends_with(".mcp.json"));
+            assert!(hint.starts_with("trust") || !is_named, "{command:?}: {hint}");
+        }
+        let is_told = hints.iter().any(|hint| hint.starts_with("trust"));
+        assert!(is_told || command == ["check"], "{command:?}: {text}");
+        // It has no mistakes.
+        assert!(!hints.iter().any(|hint| hint.starts_with("check")), "{command:?}: {text}");
+    }
+    assert_eq!(marks(&workspace), "");
+    assert_eq!(run(&workspace, &["trust"]).code, Some(0));
+    let missing = run(&workspace, &["call", "none"]);
+    assert!(missing.err.contains("`mcp-host tools` lists the tools"), "{missing:?}");
+}
+
 /// RPT-280
 #[test]
 fn rpt_280_named_file_folder_and_option_need_no_approval() {

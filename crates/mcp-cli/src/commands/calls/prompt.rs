@@ -12,6 +12,7 @@ use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{json, sanitize};
 use crate::render::call_result::content_text;
+use crate::render::status::failure_with_servers;
 use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
 use crate::runtime::signals::Signals;
@@ -27,7 +28,9 @@ pub(crate) async fn run(
     let exit = report_with_servers(context, desired, approval, signals, async |host| {
         let mut options = RequestOptions::default();
         options.server = server.as_deref().and_then(|name| ServerId::parse(name).ok());
-        let prompt = fetch_prompt(host, prompt, arguments.clone(), options).await?;
+        let fetched = fetch_prompt(host, prompt, arguments.clone(), options).await;
+        let prompt =
+            fetched.map_err(|failure| failure_with_servers(failure, &host.snapshot(), &context.console))?;
         Ok(Report::out(match context.format {
             Format::Json => json::document(&prompt.raw),
             Format::Text => prompt_text(&prompt),

@@ -20,7 +20,7 @@ use crate::runtime::signals::Signals;
 /// Starts the server of a task, and sends one request about the task.
 pub(crate) async fn run(context: &Context, args: &TasksArgs, signals: &mut Signals) -> Result<Exit, Failure> {
     let (desired, approval) =
-        open_servers(context, Some(&args.file), args.server.as_deref(), signals).await?;
+        open_servers(context, Some(&args.config.file), args.server.as_deref(), signals).await?;
     let [server] = desired.servers.as_slice() else {
         let names: Vec<&str> = desired.servers.iter().map(|it| it.spec.id.as_str()).collect();
         let message = format!("a task belongs to one server; name it with --server: {}", names.join(", "));

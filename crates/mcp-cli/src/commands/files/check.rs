@@ -16,7 +16,7 @@ use crate::config::file::{ConfigFile, open};
 use crate::config::file_error::ConfigFileError;
 use crate::output::console::Report;
 use crate::output::{count, error_chain, json, sanitize, style};
-use crate::render::suggestions::quote_path;
+use crate::render::suggestions::SuggestedFile;
 use crate::runtime::exit::Exit;
 
 /// Checks the files in order. Blocks.
@@ -39,10 +39,9 @@ pub(crate) fn run(context: &Context, args: &CheckArgs, format: RequestedFormat) 
     let checked: Vec<CheckedFile<'_>> = opened.iter().map(FileCheck::to_checked_file).collect();
     let after = match (exit, opened.first().map(|it| &it.opened), format) {
         (Exit::Success, Some(Ok(file)), RequestedFormat::Text) if !file.loaded.desired.servers.is_empty() => {
-            let path = quote_path(&file.path);
-            context
-                .console
-                .suggestion(&format!("`mcp-host tools {path}` starts the servers and lists their tools"))
+            let file = SuggestedFile::read(file);
+            let tools = format!("`{}` starts the servers and lists their tools", file.command("tools"));
+            context.console.suggestion(&file.suggest_start(tools))
         }
         (_, _, _) => String::new(),
     };

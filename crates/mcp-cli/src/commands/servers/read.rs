@@ -16,6 +16,7 @@ use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{count, json, sanitize};
 use crate::render::call_result::resource_text;
+use crate::render::status::failure_with_servers;
 use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
 use crate::runtime::signals::Signals;
@@ -60,7 +61,9 @@ async fn read_resource(
     let server = servers.server.as_deref().and_then(|name| ServerId::parse(name).ok());
     let mut options = RequestOptions::default();
     options.server = server;
-    let read = host.read_resource(uri, options).await.map_err(|error| Failure::from_request_error(&error))?;
+    let read = host.read_resource(uri, options).await.map_err(|error| {
+        failure_with_servers(Failure::from_request_error(&error), &host.snapshot(), &context.console)
+    })?;
     let Some(SaveTarget { path, overwrite }) = target else {
         return Ok(Report::out(match context.format {
             Format::Json => json::document(&read.raw),

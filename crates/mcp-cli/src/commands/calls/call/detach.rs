@@ -11,7 +11,7 @@ use crate::config::context::Context;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::sanitize;
-use crate::render::suggestions::quote_path;
+use crate::render::suggestions::SuggestedFile;
 
 /// The servers over stdio, which are child processes of this command.
 pub(super) fn stdio_servers(desired: &DesiredServers) -> Vec<ServerId> {
@@ -49,8 +49,8 @@ pub(super) async fn detach(
         ResultKind::Task => {
             let task = read_created_task(result.result.as_bytes()).map_err(parse_failure)?;
             let after = context.console.suggestion(&format!(
-                "`mcp-host tasks {} {} --server {server} --wait` waits for the result",
-                quote_path(&args.config.file),
+                "`{} {} --server {server} --wait` waits for the result",
+                SuggestedFile::named(&args.config.file).command("tasks"),
                 sanitize::line(&task.id),
             ));
             Ok(Report { out: render_task(context, server, &task), after, ..Report::default() })

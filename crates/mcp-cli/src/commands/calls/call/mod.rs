@@ -4,7 +4,7 @@ mod detach;
 mod images;
 mod save;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ use crate::output::progress::{ProgressDisplay, fraction, progress_text};
 use crate::output::{json, sanitize, style};
 use crate::render::call_result::result_text;
 use crate::render::status::server_lines_where;
-use crate::render::suggestions::quote_path;
+use crate::render::suggestions::{SuggestedFile, quote_path};
 use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
 use crate::runtime::signals::{Signals, run_until_signal};
@@ -40,13 +40,15 @@ use crate::runtime::signals::{Signals, run_until_signal};
 struct PreparedCall {
     arguments: CallArguments,
     path: PathBuf,
+    /// The file in suggestions.
+    file: SuggestedFile,
     desired: DesiredServers,
     approval: Option<Approval>,
 }
 
 /// Calls one tool of the configured servers.
 pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signals) -> Result<Exit, Failure> {
-    let PreparedCall { arguments, path, desired, approval } =
+    let PreparedCall { arguments, path, file, desired, approval } =
         run_until_signal(signals, prepare(context, args)).await??;
     let invalid_entries: Vec<ServerName> = desired.failed.iter().map(|entry| entry.id.clone()).collect();
     let stdio_servers = detach::stdio_servers(&desired);
@@ -72,7 +74,8 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
         }
         let result = call(host, &context.progress(), &args.tool, &arguments).await;
         let exit = exit_code(&result, tool_presence(&published, &invalid_entries, &args.tool));
-        let mut report = save_content(call_report(context, args, &result, exit), &result, args).await;
+        let report = call_report(context, &file, &args.tool, &result);
+        let mut report = save_content(Report { exit, ..report }, &result, args).await;
         report.err.push_str(&unavailable_servers(&published, &result, context.console.err_colour));
         if let (Exit::Success, Format::Text) = (exit, context.format) {
             let file = quote_path(&args.config.file);
@@ -98,6 +101,12 @@ async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Fai
     let (file, approval) = open_with_lock(context, Some(&args.config.file), used)
         .await
         .map_err(|refusal| refusal_report(context, args, &refusal))?;
+    let named = SuggestedFile::named(&args.config.file);
+    let (file, named) = run_blocking(move || {
+        let named = named.with_approvals_of(&file);
+        (file, named)
+    })
+    .await;
     let path = file.path;
     let mut desired = select_server(file.loaded.desired, args.server.as_deref())?;
     if let Some(seconds) = args.timeout {
@@ -105,7 +114,7 @@ async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Fai
             limit_durations(&mut server.spec.limits, Duration::from_secs(seconds));
         }
     }
-    Ok(PreparedCall { arguments, path, desired, approval })
+    Ok(PreparedCall { arguments, path, file: named, desired, approval })
 }
 
 /// Replaces the time limits of a start and of a call. Progress does not extend them.
@@ -139,7 +148,9 @@ async fn draw_images(context: &Context, result: &CallResult) {
 /// The refusal as the result of a failed call.
 fn refusal_report(context: &Context, args: &CallArgs, refusal: &StartRefusal) -> Report {
     let result = refusal.call_result(&args.tool);
-    let mut report = call_report(context, args, &result, Exit::Failure);
+    let file = SuggestedFile::named(&args.config.file);
+    let report = call_report(context, &file, &args.tool, &result);
+    let mut report = Report { exit: Exit::Failure, ..report };
     if let Some(help) = &refusal.failure.help {
         report.err.push_str(&style::help(context.console.err_colour, help));
     }
@@ -207,20 +218,16 @@ fn exit_code(result: &CallResult, presence: ToolPresence) -> Exit {
 }
 
 /// The report of a call. A result is on standard output; a failure as text is on standard error.
-fn call_report(context: &Context, args: &CallArgs, result: &CallResult, exit: Exit) -> Report {
+fn call_report(context: &Context, file: &SuggestedFile, tool: &str, result: &CallResult) -> Report {
     let (out, err) = match (context.format, &result.error) {
         (Format::Json, _) => (json::document(result), String::new()),
         (Format::Text, None) => (result_text(result), warning_lines(result, context.console.err_colour)),
         (Format::Text, Some(failure)) => {
             let colour = context.console.err_colour;
-            (
-                String::new(),
-                call_error(result, failure, colour)
-                    + &error_help(failure, &args.config.file, &args.tool, colour),
-            )
+            (String::new(), call_error(result, failure, colour) + &error_help(failure, file, tool, colour))
         }
     };
-    Report { out, err, exit, ..Report::default() }
+    Report { out, err, ..Report::default() }
 }
 
 /// The warnings about a result, and how to get all of one that was cut.
@@ -249,22 +256,23 @@ pub(super) fn unavailable_servers(published: &HostSnapshot, result: &CallResult,
 }
 
 /// The help line for most kinds of errors.
-fn error_help(failure: &CallFailure, file: &Path, tool: &str, colour: Colour) -> String {
-    let file = quote_path(file);
+fn error_help(failure: &CallFailure, file: &SuggestedFile, tool: &str, colour: Colour) -> String {
     let help = match failure.kind {
-        ErrorKind::ToolNotFound => Some(format!("`mcp-host tools {file}` lists the tools")),
+        ErrorKind::ToolNotFound => Some(format!("`{}` lists the tools", file.command("tools"))),
         ErrorKind::Validation => {
-            let tool = sanitize::line(tool);
-            Some(format!("`mcp-host tools {file} --schema {tool}` shows the arguments of the tool"))
+            let (tools, tool) = (file.command("tools"), sanitize::line(tool));
+            Some(format!("`{tools} --schema {tool}` shows the arguments of the tool"))
         }
         ErrorKind::OutcomeUnknown => {
             Some("check whether the call took effect before you repeat it".to_owned())
         }
         ErrorKind::Connection | ErrorKind::Replaced | ErrorKind::Timeout | ErrorKind::Protocol => {
-            Some(format!("`mcp-host doctor {file}` tests the servers step by step"))
+            Some(format!("`{}` tests the servers step by step", file.command("doctor")))
         }
+        // The error of a server that is not approved says what to do.
+        ErrorKind::McpConfig if file.is_waiting() => None,
         ErrorKind::Config | ErrorKind::McpConfig | ErrorKind::MissingTransportField => {
-            Some(format!("`mcp-host check {file}` reports every mistake with its line"))
+            Some(format!("`{}` reports every mistake with its line", file.command("check")))
         }
         _ => None,
     };
@@ -282,6 +290,7 @@ pub(super) fn call_error(result: &CallResult, failure: &CallFailure, colour: Col
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
 
     use mcp_host_model::{CallMetadata, Content};
 
@@ -325,7 +334,7 @@ mod tests {
             let mut result = failed_call_result("t", failure.kind, String::new());
             result.content = content;
             call_error(&result, &failure, Colour::Never)
-                + &error_help(&failure, Path::new("a.yaml"), "t", Colour::Never)
+                + &error_help(&failure, &SuggestedFile::named(Path::new("a.yaml")), "t", Colour::Never)
         };
         let failure = |kind, message: &str| CallFailure::new(kind, message);
         assert_eq!(text(failure(ErrorKind::Tool, "it \u{1b}[31mbroke\n"), &[]), "MCPToolError: it broke\n");

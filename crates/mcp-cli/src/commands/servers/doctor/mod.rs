@@ -24,7 +24,7 @@ use crate::config::file::ConfigFile;
 use crate::config::lock::load_approval;
 use crate::host::select_server;
 use crate::output::failure::Failure;
-use crate::render::suggestions::quote_path;
+use crate::render::suggestions::SuggestedFile;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, run_until_signal};
 use lock_check::LockState;
@@ -41,10 +41,9 @@ pub(crate) async fn run(
     let signal = run_until_signal(signals, tests.wait()).await.err();
     let mut report = tests.final_report();
     if report.exit == Exit::Success && signal.is_none() && context.format == Format::Text {
-        let file = quote_path(servers.file.as_deref().unwrap_or(Path::new("")));
-        report
-            .after
-            .push_str(&context.console.suggestion(&format!("`mcp-host tools {file}` lists their tools")));
+        let file = SuggestedFile::named(servers.file.as_deref().unwrap_or(Path::new("")));
+        let tools = format!("`{}` lists their tools", file.command("tools"));
+        report.after.push_str(&context.console.suggestion(&tools));
     }
     match signal {
         None => Ok(run_until_signal(signals, context.print(report)).await.unwrap_or_else(Exit::Signal)),

@@ -31,14 +31,17 @@ use crate::output::failure::Failure;
 use crate::output::json;
 use crate::output::table::TableStyle;
 use crate::render::status::{problem_lines, server_lines};
-use crate::render::suggestions::suggest_call;
+use crate::render::suggestions::{SuggestedFile, suggest_call};
 use crate::runtime::exit::Exit;
+use crate::runtime::run_blocking;
 use crate::runtime::signals::{Signals, run_until_signal};
 
 /// The servers to start.
 struct PreparedList {
     desired: DesiredServers,
     path: PathBuf,
+    /// The file in suggestions.
+    file: SuggestedFile,
     approval: Option<Approval>,
 }
 
@@ -50,7 +53,7 @@ pub(crate) async fn run(
     target: ListTarget<'_>,
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
-    let PreparedList { desired, path, approval } =
+    let PreparedList { desired, path, file, approval } =
         run_until_signal(signals, prepare(context, servers, target)).await??;
     let invalid_entries = desired.failed.len();
     let ToolOwners { first, others } = match target {
@@ -74,7 +77,7 @@ pub(crate) async fn run(
         match waited {
             Ok(_) => {
                 if let (ListTarget::Tools(..), Format::Text) = (target, context.format) {
-                    report.after = context.console.suggestion(&suggest_call(&published, &path));
+                    report.after = context.console.suggestion(&suggest_call(&published, &file));
                 }
                 run_until_signal(signals, context.print(report)).await.unwrap_or_else(Exit::Signal)
             }
@@ -132,8 +135,13 @@ async fn prepare(
     let (file, approval) = open_with_lock(context, file.as_deref(), used)
         .await
         .map_err(|refusal| refusal_report(context, target, refusal))?;
+    let (file, suggested) = run_blocking(move || {
+        let suggested = SuggestedFile::read(&file);
+        (file, suggested)
+    })
+    .await;
     let desired = select_server(file.loaded.desired, server.as_deref())?;
-    Ok(PreparedList { desired, path: file.path, approval })
+    Ok(PreparedList { desired, path: file.path, file: suggested, approval })
 }
 
 fn refusal_report(context: &Context, target: ListTarget<'_>, refusal: StartRefusal) -> Report {
