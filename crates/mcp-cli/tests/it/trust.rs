@@ -82,11 +82,14 @@ fn rpt_285_help_leads_around_no_approval() {
         &["prompt", "greeting"],
         &["resources"],
         &["resources", "--read", "demo://greeting"],
+        &["skills"],
         &["call", "echo", "text=a"],
+        &["call", "echo", "text=a", "--detach"],
         &["tasks", "1a2b"],
         &["explain", "--server", "own", "--start"],
         &["doctor"],
         &["lock"],
+        &["record", "-o", "a.jsonl", "--call", "echo", "{}"],
         &["check"],
     ] {
         let refused = run(&workspace, command);

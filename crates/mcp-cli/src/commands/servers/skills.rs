@@ -1,7 +1,7 @@
 //! `skills`: lists the skills of servers, or prints a file of one.
 
 use mcp_host_model::{ResourceResult, ServerId, Skill};
-use mcp_host_runtime::{Host, RequestOptions, ServerState};
+use mcp_host_runtime::{Host, HostError, RequestOptions, ServerState};
 use serde_json::{Value, json};
 
 use crate::args::{Format, ServerArgs, SkillsArgs};
@@ -33,16 +33,16 @@ pub(crate) async fn run(
 /// Lists the skills of all servers that have any. The errors of the others are printed after them.
 async fn list_skills(context: &Context, host: &Host) -> Report {
     let mut skills: Vec<(ServerId, Skill)> = Vec::new();
-    let mut errors: Vec<(String, String)> = Vec::new();
+    let mut errors: Vec<(String, HostError)> = Vec::new();
     for status in &host.snapshot().servers {
         let Some(server) = status.id.id().cloned() else { continue };
         let info = host.server_info(&server);
         match (&status.error, info) {
-            (Some(error), _) => errors.push((status.id.to_string(), error.to_string())),
+            (Some(error), _) => errors.push((status.id.to_string(), error.clone())),
             (None, Some(info)) if info.capabilities.skills => {
                 match host.list_skills(&server, RequestOptions::default()).await {
                     Ok(found) => skills.extend(found.into_iter().map(|skill| (server.clone(), skill))),
-                    Err(error) => errors.push((status.id.to_string(), error.to_string())),
+                    Err(error) => errors.push((status.id.to_string(), error)),
                 }
             }
             (None, _) => {}
@@ -59,7 +59,7 @@ async fn list_skills(context: &Context, host: &Host) -> Report {
     let out = match context.format {
         Format::Json => json::document(&json!({
             "skills": skills.iter().map(|(server, skill)| skill_json(server, skill)).collect::<Vec<_>>(),
-            "errors": errors.iter().map(|(server, error)| json!({"server": server, "error": error}))
+            "errors": errors.iter().map(|(server, error)| json!({"server": server, "error": error.to_string()}))
                 .collect::<Vec<_>>(),
         })),
         Format::Text if skills.is_empty() && errors.is_empty() => "no server has skills\n".to_owned(),
@@ -78,7 +78,12 @@ async fn list_skills(context: &Context, host: &Host) -> Report {
         Format::Text => errors
             .iter()
             .map(|(server, error)| {
-                style::error(colour, &sanitize::block(&format!("server '{server}': {error}")), None)
+                let help = error.help.as_deref().map(sanitize::line);
+                style::error(
+                    colour,
+                    &sanitize::block(&format!("server '{server}': {error}")),
+                    help.as_deref(),
+                )
             })
             .collect(),
     };

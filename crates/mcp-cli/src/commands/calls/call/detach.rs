@@ -11,6 +11,7 @@ use crate::config::context::Context;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::sanitize;
+use crate::render::status::failure_with_servers;
 use crate::render::suggestions::SuggestedFile;
 
 /// The servers over stdio, which are child processes of this command.
@@ -42,7 +43,10 @@ pub(super) async fn detach(
             call.options.context.extra_params = RawJson::parse(r#"{"task":{}}"#.into()).ok();
         }
     }
-    let result = host.call_raw(call).await.map_err(|it| Failure::from(it.error))?;
+    let result = host
+        .call_raw(call)
+        .await
+        .map_err(|it| failure_with_servers(Failure::from(it.error), &host.snapshot(), &context.console))?;
     let server = &result.server;
     let parse_failure = |error: serde_json::Error| Failure::new(format!("server '{server}': {error}"));
     match result.info.kind {
