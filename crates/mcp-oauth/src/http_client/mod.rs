@@ -1,5 +1,6 @@
 //! The HTTP client for logins: few, small, bounded requests to allowed addresses only.
 
+mod error;
 mod lenient;
 mod metadata;
 mod requested_waits;
@@ -8,7 +9,6 @@ pub(crate) mod url_policy;
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::BytesMut;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -23,18 +23,13 @@ use url::{Host, Url, form_urlencoded};
 
 use crate::jwt::now;
 use crate::proof::{ProofKey, ProvenRequest};
+use error::{HttpClientError, MAX_RESPONSE_BYTES, REQUEST_TIMEOUT};
 use lenient::ResourceMetadata;
 use mcp_host_model::internal::is_loopback;
 use mcp_host_transport::Authorities;
 use mcp_host_transport::internal::tls;
 use requested_waits::RequestedWaits;
 use url_policy::{NetworkScope, check_url, may_reach, network_scope};
-
-/// Timeout of one request.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Maximum size of a response. Metadata has a few kilobytes.
-const MAX_RESPONSE_BYTES: usize = 256 << 10;
 
 /// The HTTP client for the logins of one server.
 pub(crate) struct HttpClient {
@@ -66,20 +61,6 @@ struct UnreachableOrigin {
 pub(crate) struct TokenProof {
     pub(crate) key: ProofKey,
     pub(crate) token_endpoint: String,
-}
-
-/// Why a request failed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum HttpClientError {
-    /// The URL policy forbids it.
-    #[error("this request is not allowed: {0}")]
-    Forbidden(String),
-    #[error("{0}")]
-    Failed(String),
-    #[error("its response exceeds {} KiB", MAX_RESPONSE_BYTES >> 10)]
-    TooLarge,
-    #[error("it did not answer within {} s", REQUEST_TIMEOUT.as_secs())]
-    TimedOut,
 }
 
 impl HttpClient {

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 use url::Url;
 
-use super::HttpClientError;
+use super::error::HttpClientError;
 
 /// Maximum number of origins. A login uses a few.
 const MAX_ORIGINS: usize = 64;
