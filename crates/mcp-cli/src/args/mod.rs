@@ -131,7 +131,7 @@ pub(crate) enum Command {
     /// Serve a session that `record` has written
     Replay(ReplayArgs),
     /// Serve all configured servers as one MCP server, over standard input and output or HTTP
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Print the JSON Schema of a dialect, or compare two versions of any JSON Schema
     Schema(SchemaArgs),
     /// Validate an ACP session request from standard input and print the agent's response; no server is started

@@ -103,7 +103,7 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         Command::Watch(args) => run_on_runtime(async |signals| watch::run(&context, args, signals).await),
         Command::Serve(args) => {
             let workers = args.workers.unwrap_or_else(serving_workers);
-            run_on_workers(workers, async |signals| serve::run(&context, args, signals).await)
+            run_on_workers(workers, async |signals| serve::run(&context, *args, signals).await)
         }
         Command::Doctor(args) => run_on_runtime(async |signals| doctor::run(&context, &args, signals).await),
         Command::Record(args) => run_on_runtime(async |signals| record::run(&context, &args, signals).await),

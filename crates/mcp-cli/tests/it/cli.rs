@@ -67,7 +67,7 @@ fn examples_in_the_help_work() {
     workspace.write("agent.yaml", HOLODECK);
     let help = workspace.run(&["--help"]).out;
     let lines: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  mcp-host ")).collect();
-    assert_eq!(lines.len(), 10, "{help}");
+    assert_eq!(lines.len(), 11, "{help}");
     for line in lines {
         let run = workspace.run(&words(line));
         assert_eq!(run.code, Some(0), "{line}: {run:?}");

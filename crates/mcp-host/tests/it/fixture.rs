@@ -11,6 +11,8 @@ use mcp_host_runtime::{
     Supervision, ToolCall,
 };
 use mcp_testkit::servers::configured_server;
+use tracing::subscriber::{DefaultGuard, NoSubscriber};
+use tracing::{Dispatch, Subscriber};
 
 use crate::scripted_server::ScriptedServer;
 
@@ -18,6 +20,21 @@ use crate::scripted_server::ScriptedServer;
 pub(crate) struct HostFixture {
     pub(crate) host: Host,
     peers: HashMap<&'static str, Arc<ScriptedServer>>,
+}
+
+/// The subscriber of a test's thread, until it is dropped.
+pub(crate) struct TestSubscriber {
+    _guard: DefaultGuard,
+    _other: Dispatch,
+}
+
+/// Sets the subscriber of this thread.
+///
+/// While there is only one subscriber, tracing decides whether a span is wanted by the thread that reaches its code
+/// first, which may belong to a test without a subscriber. So another one exists as long.
+pub(crate) fn set_subscriber(subscriber: impl Subscriber + Send + Sync + 'static) -> TestSubscriber {
+    let other = Dispatch::new(NoSubscriber::default());
+    TestSubscriber { _guard: tracing::subscriber::set_default(subscriber), _other: other }
 }
 
 /// Options without restarts. Replaced instances get 20 s for their calls.

@@ -9,7 +9,7 @@ use mcp_host_runtime::otel::{Collector, export};
 use serde_json::Value;
 use tracing_subscriber::layer::SubscriberExt;
 
-use crate::fixture::{HostFixture, text_or_error};
+use crate::fixture::{HostFixture, set_subscriber, text_or_error};
 use crate::scripted_server::ScriptedServer;
 
 /// The path and body of each request.
@@ -71,8 +71,7 @@ async fn collector_gets_spans_and_metrics_with_the_trace_of_the_server() {
     .unwrap();
     let recorder = export.recorder();
     let meta = {
-        let _subscriber =
-            tracing::subscriber::set_default(tracing_subscriber::registry().with(export.layer()));
+        let _subscriber = set_subscriber(tracing_subscriber::registry().with(export.layer()));
         let _recorder = metrics::set_default_local_recorder(&recorder);
         let fixture = HostFixture::running(&[("demo", ScriptedServer::new(&["meta", "echo"]))]).await;
         assert_eq!(text_or_error(&fixture.call("echo", r#"{"k":"hunter2"}"#).await), r#"{"k":"hunter2"}"#);
@@ -114,17 +113,16 @@ fn dropped_exporter_sends_the_rest() {
     .unwrap();
     // The program's own subscriber, which holds a tracer, outlives the export.
     let layer = tracing_subscriber::registry().with(export.layer());
-    tracing::subscriber::with_default(layer, || {
-        tracing::info_span!("last-words").in_scope(|| {});
-        drop(export);
-        assert!(holds(&requests, "/v1/traces", b"last-words"));
-    });
+    let _subscriber = set_subscriber(layer);
+    tracing::info_span!("last-words").in_scope(|| {});
+    drop(export);
+    assert!(holds(&requests, "/v1/traces", b"last-words"));
 }
 
 #[test]
 fn no_trace_context_without_an_exporter() {
     assert_eq!(mcp_host_runtime::otel::current_trace(), None);
-    let _subscriber = tracing::subscriber::set_default(tracing_subscriber::registry());
+    let _subscriber = set_subscriber(tracing_subscriber::registry());
     let span = tracing::info_span!("call");
     assert_eq!(span.in_scope(mcp_host_runtime::otel::current_trace), None);
 }

@@ -10,7 +10,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::fixture::{HostFixture, changed, text_or_error};
+use crate::fixture::{HostFixture, changed, set_subscriber, text_or_error};
 use crate::scripted_server::ScriptedServer;
 
 /// A subscriber that panics when the supervisor task logs that it applies a configuration.
@@ -52,13 +52,7 @@ async fn panic_of_the_supervisor_task_is_reported() {
     let fixture =
         HostFixture::running(&[("a", ScriptedServer::new(&["t"])), ("b", ScriptedServer::new(&["t"]))]).await;
     let generation = fixture.host.snapshot().generation;
-    let sabotage = tracing::subscriber::set_default(Saboteur);
-    // The thread of another test may just cache that no subscriber wants the supervisor task's event. Rebuilding the
-    // cache several times overrides that.
-    for _ in 0..100 {
-        tracing::callsite::rebuild_interest_cache();
-        std::thread::yield_now();
-    }
+    let sabotage = set_subscriber(Saboteur);
     let own = HostError::new(ErrorKind::McpConfig, "bad");
     let failed = vec![FailedServer { id: "c".into(), error: own }];
     fixture

@@ -18,7 +18,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
-use crate::fixture::{HostFixture, supervision, text_or_error};
+use crate::fixture::{HostFixture, TestSubscriber, set_subscriber, supervision, text_or_error};
 use crate::scripted_server::{ScriptedServer, StartBehavior};
 
 /// A layer that records every span with its fields, and every event as text.
@@ -103,10 +103,10 @@ impl Closed {
     }
 }
 
-fn collect() -> (Closed, tracing::subscriber::DefaultGuard) {
+fn collect() -> (Closed, TestSubscriber) {
     let closed = Closed::default();
     let subscriber = tracing_subscriber::registry().with(closed.clone());
-    let guard = tracing::subscriber::set_default(subscriber);
+    let guard = set_subscriber(subscriber);
     (closed, guard)
 }
 

@@ -58,7 +58,7 @@ use table::{Row, RowRun};
 
 /// The time limit of a row of [`check_transport`]. The rows run at the same time, so this also limits the
 /// check as a whole, besides the starts of the servers.
-pub const ROW_TIMEOUT: Duration = Duration::from_secs(15);
+pub const ROW_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Checks a transport. `start` starts a server that performs the script over the transport, and returns the
 /// dial to it. The dial is made with the limits, like that of a session. Each server accepts connections, one

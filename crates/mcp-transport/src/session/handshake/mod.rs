@@ -78,7 +78,7 @@ pub(crate) async fn open(
     loop {
         let attempt = Attempt { dial: &dial, options, parts, deadline };
         let (failure, disconnect) = match attempt.run(plan).await {
-            AttemptOutcome::Opened(opened) => return Ok(opened),
+            AttemptOutcome::Opened(opened) => return Ok(*opened),
             AttemptOutcome::Failed { failure, disconnect } => (failure, disconnect),
             AttemptOutcome::TimedOut(error) => return Err(error),
         };
@@ -140,7 +140,7 @@ struct Attempt<'a> {
 
 /// How an attempt ended.
 enum AttemptOutcome {
-    Opened(OpenedConnection),
+    Opened(Box<OpenedConnection>),
     /// The handshake failed, and the connection is closed.
     Failed {
         failure: HandshakeFailure,
@@ -163,7 +163,8 @@ impl Attempt<'_> {
         };
         let failure = match tokio::time::timeout_at(deadline, negotiation).await {
             Ok(Ok(negotiated)) => {
-                return AttemptOutcome::Opened(OpenedConnection { connection, negotiated, deadline });
+                let opened = OpenedConnection { connection, negotiated, deadline };
+                return AttemptOutcome::Opened(Box::new(opened));
             }
             Ok(Err(failure)) => failure,
             Err(_) => {
