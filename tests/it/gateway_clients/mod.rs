@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use mcp_testkit::program::{Run, installed_folder, root};
+use mcp_testkit::wait::block_until;
 use serde_json::Value;
 
 /// The installed clients.
@@ -181,6 +182,11 @@ impl Gateway {
 
     pub(super) fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
+    }
+
+    /// Waits until all servers have started. A client that connects earlier may miss capabilities of a slow one.
+    pub(super) fn wait_until_ready(&self) {
+        block_until(|| get(&self.address, "/readyz").starts_with("HTTP/1.1 200"));
     }
 
     /// A value from `/metrics`.

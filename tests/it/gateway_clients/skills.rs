@@ -74,6 +74,7 @@ fn official_client_lists_and_reads_skills_of_two_servers() {
     let folder = tempfile::tempdir().unwrap();
     let file = write_configuration(&installed, folder.path());
     let gateway = Gateway::start(folder.path(), &file, &[]);
+    gateway.wait_until_ready();
     for (mode, version) in [("auto", "2026-07-28"), ("legacy", "2025-11-25")] {
         let seen = installed.script("skill_client.mjs", &[&gateway.url(), mode]).json();
         check(&seen, version);
