@@ -118,9 +118,9 @@ pub(crate) struct ResourceMetadata {
 }
 
 /// Checks and converts the metadata of a protected resource. Its identifier is replaced by the configured URL if it
-/// differs from that in a slash at the end or in its query, or if it is broader: a token is requested for the
-/// configured URL only, because other servers of the host may accept the broader one. Other documents are returned as
-/// they are.
+/// differs from that in a slash at the end or in its query, or if it is broader: other servers of the host may accept a
+/// token for the broader one. The document at the root describes the origin, so it is returned as it is, like other
+/// documents.
 ///
 /// An error means that the document names an authorization server by the address of a document. rmcp does not compare
 /// the issuer of such a document, so that it could pass for another issuer's.
@@ -150,6 +150,10 @@ pub(crate) fn normalize_resource_metadata(
     }) else {
         return unchanged(response);
     };
+    let is_root_document = requested.path() == "/.well-known/oauth-protected-resource";
+    if is_root_document && matches!(breadth, Breadth::Broader) {
+        return unchanged(response);
+    }
     members.insert("resource".to_owned(), resource.as_str().into());
     let broader_resource = match breadth {
         Breadth::Same => None,
@@ -340,7 +344,12 @@ mod tests {
 
     #[track_caller]
     fn check_metadata(body: Value, want: Result<&str, &str>) {
-        let requested = Url::parse("https://example.com/.well-known/oauth-protected-resource/mcp").unwrap();
+        check_metadata_at("/.well-known/oauth-protected-resource/mcp", body, want);
+    }
+
+    #[track_caller]
+    fn check_metadata_at(path: &str, body: Value, want: Result<&str, &str>) {
+        let requested = Url::parse("https://example.com").unwrap().join(path).unwrap();
         let resource = Url::parse("https://example.com/mcp").unwrap();
         let got = normalize_resource_metadata(response(200, &body.to_string()), &requested, &resource);
         let got = got.map(|ResourceMetadata { response, broader_resource }| {
@@ -384,6 +393,11 @@ mod tests {
             ["https://example.com", "https://example.com/", "https://example.com?a", "https://u@example.com"]
         {
             check_metadata(json!({"resource": broader}), Ok("https://example.com/mcp (broader)"));
+            check_metadata_at(
+                "/.well-known/oauth-protected-resource",
+                json!({"resource": broader}),
+                Ok(broader),
+            );
         }
     }
 

@@ -47,7 +47,9 @@ async fn authorization_server_without_resource_indicators_works() {
 #[tokio::test]
 async fn resource_of_a_token_is_the_configured_url() {
     for stated in ["/mcp", "/mcp/", "/mcp?a=b", "", "/"] {
-        for is_at_root in [false, true] {
+        // The document at the root may name the origin; the token is then for that.
+        let is_parent = !stated.starts_with("/mcp");
+        for is_at_root in [false, true].into_iter().filter(|at_root| !(is_parent && *at_root)) {
             let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
             let origin = authority.url.trim_end_matches("/mcp").to_owned();
             let stated = Some(format!("{origin}{stated}"));
