@@ -74,7 +74,7 @@ pub(crate) fn build_test_programs() -> Result<PathBuf, Error> {
 }
 
 /// The folder of Cargo's output.
-fn target_folder() -> PathBuf {
+pub(crate) fn target_folder() -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| OsString::from("target"));
     tree::root().join(target)
 }

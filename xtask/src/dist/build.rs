@@ -5,7 +5,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use crate::cargo::{cargo, run as run_command};
+use crate::cargo::{cargo, run as run_command, target_folder};
 use crate::cross::StandardLibrary;
 use crate::dist::target::Target;
 use crate::error::Error;
@@ -56,8 +56,7 @@ pub(super) fn build_program(target: Target, settings: &BuildSettings) -> Result<
     command.env("CARGO_INCREMENTAL", "0");
     run_command(&mut command)?;
     let folder = if settings.profile == "dev" { "debug" } else { &settings.profile };
-    let target_folder = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    Ok(tree::root().join(target_folder).join(target.triple).join(folder).join(target.program_name()))
+    Ok(target_folder().join(target.triple).join(folder).join(target.program_name()))
 }
 
 /// The folder of Cargo with the sources of dependencies.

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::cargo::{cargo, compiler_version, exit_code, run as run_command, run_for_output};
+use crate::cargo::{cargo, compiler_version, exit_code, run as run_command, run_for_output, target_folder};
 use crate::error::Error;
 use crate::gates::library::Library;
 use crate::gates::packages;
@@ -63,8 +63,7 @@ fn read_items(libraries: &[Library]) -> Result<Option<Vec<GeneratedFile>>, Error
     command.env("RUSTDOCFLAGS", "-Z unstable-options --output-format json");
     run_command(&mut command)?;
 
-    let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| OsString::from("target"));
-    let folder = tree::root().join(target).join("doc");
+    let folder = target_folder().join("doc");
     let mut res = Vec::new();
     for Library { package, name, .. } in libraries {
         let path = folder.join(format!("{name}.json"));

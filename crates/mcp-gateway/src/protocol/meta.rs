@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use bytestring::ByteString;
 use mcp_host_model::internal::{JsonCursor, JsonSlice};
 use mcp_host_model::{ProtocolVersion, RawJson, RpcError, TraceContext, code};
-use mcp_host_transport::{CONNECTION_META_KEYS, ForwardedMeta};
+use mcp_host_transport::ForwardedMeta;
 
 use crate::protocol::json_splice;
 
@@ -66,7 +66,7 @@ struct MetaMembers<'a> {
 impl<'a> MetaMembers<'a> {
     /// Adds a member. `whole` has its text.
     fn add(&mut self, name: &str, value: JsonSlice<'a>, whole: &ByteString) {
-        if name != DIALOG_KEY && !CONNECTION_META_KEYS.contains(&name) {
+        if name != DIALOG_KEY {
             self.forwarded.add(name, &RawJson::from_slice(whole, value));
         }
         let member = match name {

@@ -144,44 +144,29 @@ pub(crate) fn normalize_resource_metadata(
         }
     }
     let stated = members.get("resource").and_then(Value::as_str).and_then(|it| Url::parse(it).ok());
-    let Some((stated, breadth)) = stated.and_then(|stated| {
-        let breadth = Breadth::of(&stated, resource)?;
-        Some((stated, breadth))
-    }) else {
+    let Some(stated) = stated.filter(|stated| covers(stated, resource)) else {
         return unchanged(response);
     };
-    let is_root_document = requested.path() == "/.well-known/oauth-protected-resource";
-    if is_root_document && matches!(breadth, Breadth::Broader) {
+    let is_broader = trimmed_path(&stated) != trimmed_path(resource);
+    if is_broader && requested.path() == "/.well-known/oauth-protected-resource" {
         return unchanged(response);
     }
     members.insert("resource".to_owned(), resource.as_str().into());
-    let broader_resource = match breadth {
-        Breadth::Same => None,
-        Breadth::Broader => Some(stated),
-    };
+    let broader_resource = is_broader.then_some(stated);
     Ok(ResourceMetadata { response: with_json(response, members), broader_resource })
 }
 
-/// What an identifier of a resource covers.
-enum Breadth {
-    /// The configured URL.
-    Same,
-    /// The configured URL and others of its origin.
-    Broader,
+/// Whether an identifier covers the configured URL: the same path, or one above it. A URL with a fragment is none.
+fn covers(stated: &Url, resource: &Url) -> bool {
+    let rest = trimmed_path(resource).strip_prefix(trimmed_path(stated));
+    stated.origin() == resource.origin()
+        && stated.fragment().is_none()
+        && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-impl Breadth {
-    /// What an identifier covers; `None` if it does not cover the configured URL, or is none because of its fragment.
-    fn of(stated: &Url, resource: &Url) -> Option<Breadth> {
-        let path = |url: &Url| url.path().trim_end_matches('/').to_owned();
-        if stated.origin() != resource.origin() || stated.fragment().is_some() {
-            return None;
-        }
-        match path(resource).strip_prefix(&path(stated))? {
-            "" => Some(Breadth::Same),
-            rest => rest.starts_with('/').then_some(Breadth::Broader),
-        }
-    }
+/// The path without slashes at its end.
+fn trimmed_path(url: &Url) -> &str {
+    url.path().trim_end_matches('/')
 }
 
 /// Parses the members of a JSON object or a form.

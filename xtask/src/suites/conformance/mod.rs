@@ -13,7 +13,7 @@ mod runs;
 mod suite;
 mod verdict;
 
-use crate::cargo::is_ci;
+use crate::cargo::{build_test_programs, is_ci};
 use crate::error::Error;
 use crate::suites::test_run::install;
 pub(crate) use requirements::Side;
@@ -51,10 +51,11 @@ pub(crate) fn run_if_installable() -> Result<Counts, Error> {
 /// Executes the runs and prints their tables.
 fn run_all<'a>(runs: impl Iterator<Item = &'a Run>) -> Result<Counts, Error> {
     let suite = Suite::install()?;
+    let programs = build_test_programs()?;
     let mut counts = Counts::default();
     let mut lines = Vec::new();
     for run in runs {
-        let report = run.execute(&suite)?;
+        let report = run.execute(&suite, &programs)?;
         println!("{report}\n");
         lines.push(report.summary_line());
         let failed = report.failed_count();

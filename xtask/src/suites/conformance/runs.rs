@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::cargo::build_test_programs;
 use crate::error::Error;
 
 use super::process::ServerProcess;
@@ -57,8 +56,9 @@ pub(super) const NOT_COUNTED: [(&str, &str); 3] = [
 ];
 
 impl Run {
-    /// Runs all scenarios of the revision. The exit code of the suite is ignored; its result files are read.
-    pub(super) fn execute(&self, suite: &Suite) -> Result<Report, Error> {
+    /// Runs all scenarios of the revision with the programs in a folder. The exit code of the suite is ignored; its result
+    /// files are read.
+    pub(super) fn execute(&self, suite: &Suite, programs: &Path) -> Result<Report, Error> {
         let Run { side, revision, has_sessions, scored } = *self;
         let mut required = suite.required_scenarios(revision, side)?;
         if required.scored.len() != scored {
@@ -81,15 +81,15 @@ impl Run {
         let folder = suite.create_results_folder(&format!("{folder}-{revision}"))?;
         let start = match side {
             Side::Client => {
-                let client = build_test_programs()?.join("examples/conformance_client");
+                let client = programs.join("examples/conformance_client");
                 let start = Instant::now();
                 suite.run(side, revision, ["--command".as_ref(), client.as_os_str()], &folder)?;
                 start
             }
-            Side::Server if has_sessions => {
-                run_against_gateway(suite, revision, &folder, &["--era", "legacy"])?
+            Side::Server => {
+                let era: &[&str] = if has_sessions { &["--era", "legacy"] } else { &[] };
+                run_against_gateway(suite, &programs.join("mcp-host"), revision, &folder, era)?
             }
-            Side::Server => run_against_gateway(suite, revision, &folder, &[])?,
         };
         let verdicts = |names: &[String]| {
             names.iter().map(|name| (name.clone(), verdict::read_verdict(&folder, side, name))).collect()
@@ -106,11 +106,11 @@ impl Run {
 /// Runs the suite against the gateway in front of the test server, and returns the start time.
 fn run_against_gateway(
     suite: &Suite,
+    program: &Path,
     revision: &str,
     folder: &Path,
     arguments: &[&str],
 ) -> Result<Instant, Error> {
-    let program = build_test_programs()?.join("mcp-host");
     let start = Instant::now();
     let everything = ServerProcess::start(&mut suite.everything_server(), &folder.join("everything.txt"))?;
     let servers = serde_json::json!({"everything": {"type": "http", "url": everything.url()}});

@@ -192,8 +192,15 @@ async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedSe
 
 /// Sets the limits that the arguments have.
 fn set_bounds(bounds: &mut Bounds, args: &ServeArgs) {
-    let ServeArgs { max_message_bytes, max_connections, max_sessions, max_streams, .. } = *args;
-    let ServeArgs { max_requests, max_held_bytes, .. } = *args;
+    let ServeArgs {
+        max_message_bytes,
+        max_connections,
+        max_sessions,
+        max_streams,
+        max_requests,
+        max_held_bytes,
+        ..
+    } = *args;
     bounds.message_bytes = max_message_bytes.unwrap_or(bounds.message_bytes);
     bounds.held_bytes = max_held_bytes.unwrap_or(bounds.held_bytes);
     if let Some(connections) = max_connections {
