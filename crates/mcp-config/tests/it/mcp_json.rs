@@ -292,8 +292,8 @@ fn variables_stay_where_the_program_replaces_none() {
     assert_eq!(
         diagnostic_lines(&read_named(name, text)).lines().next(),
         Some(
-            "warning 1:48 /mcpServers/a/args/0 MCPConfigError: Claude Desktop replaces no variables: the server gets \
-            `${…}` as text"
+            "warning 1:48 /mcpServers/a/args/0 MCPConfigError: Claude Desktop replaces no variables: only mcp-host \
+            replaces `${…}`"
         )
     );
     let Ok(Endpoint::Stdio(it)) = endpoint(name, "/w", text, &[("B", "b")]) else { panic!() };

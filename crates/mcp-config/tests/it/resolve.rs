@@ -337,6 +337,8 @@ fn rpt_081_a_server_of_a_user_file_starts_in_the_folder_of_the_caller() {
     ] {
         check_start_folder(file, text, None);
     }
+    let goose = "extensions:\n  a: { type: stdio, name: a, cmd: x }\n";
+    check_start_folder("/srv/config/goose/config.yaml", goose, None);
     check_start_folder("/home/me/mcp.json", text, Some("/home/me"));
     check_start_folder("mcp.json", text, None);
     let session = r#"{"mcpServers": [{"name": "a", "command": "/x", "args": [], "env": []}]}"#;

@@ -23,6 +23,8 @@ pub enum UnmatchedOutput {
     MixedWithText,
     /// A message over several lines.
     SeveralLines,
+    /// A message without the line break that ends it.
+    NoLineBreak,
     /// Messages with `Content-Length` headers, as language servers send them.
     ContentLength,
 }
@@ -61,6 +63,9 @@ impl UnmatchedOutput {
             UnmatchedOutput::SeveralLines => {
                 "each message needs to be one line: switch the indentation of JSON off in the server"
             }
+            UnmatchedOutput::NoLineBreak => {
+                "each message ends with a line break: write one after it, and flush the output in the server"
+            }
             UnmatchedOutput::ContentLength => {
                 "MCP has one message per line and no headers: use a version or an option of the server for MCP"
             }
@@ -83,6 +88,7 @@ impl fmt::Display for UnmatchedOutput {
             }
             UnmatchedOutput::MixedWithText => f.write_str("it mixed other text into the line of a message"),
             UnmatchedOutput::SeveralLines => f.write_str("it wrote a message over several lines"),
+            UnmatchedOutput::NoLineBreak => f.write_str("it wrote a message without a line break at its end"),
             UnmatchedOutput::ContentLength => {
                 f.write_str("it frames its messages with Content-Length headers, as language servers do")
             }

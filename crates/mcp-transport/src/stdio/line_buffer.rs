@@ -3,6 +3,7 @@
 //! A line over the limit is discarded; its beginning and end are returned as [`Line::TooLong`].
 
 use bytes::{Bytes, BytesMut};
+use serde::de::IgnoredAny;
 
 use crate::rpc::oversize::{OversizedMessage, SkippedMessage};
 
@@ -128,6 +129,13 @@ impl LineBuffer {
     /// Whether all received bytes were returned.
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
+    }
+
+    /// Whether the buffer has a whole message that lacks its line break.
+    pub fn has_unfinished_message(&self) -> bool {
+        let message = self.buffer.trim_ascii();
+        let may_be_message = message.ends_with(b"}") && message.len() <= MAX_READ;
+        may_be_message && serde_json::from_slice::<IgnoredAny>(message).is_ok()
     }
 
     /// The length so far of a line over the limit that has not ended.

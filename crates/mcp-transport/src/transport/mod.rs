@@ -189,6 +189,10 @@ pub trait FrameSink: Send + Sync {
     fn record_noise_text(&self, text: &[u8]) {
         self.record_noise(text.len());
     }
+    /// Sets whether a message has arrived whose end is missing, such as its line break. The default ignores it.
+    fn set_unfinished_message(&self, is_unfinished: bool) {
+        let _ = is_unfinished;
+    }
     /// Ends all calls, because the transport will deliver nothing more. Closing the connection may take longer.
     fn end_calls(&self);
 }

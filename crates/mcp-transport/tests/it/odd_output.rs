@@ -75,6 +75,7 @@ async fn timeout_names_what_belongs_to_no_request() {
             r#"echo "{\"error\":{\"code\":1,\"message\":\"no\"},\"id\":null}""#.to_owned(),
             "it sent an error without an id: no",
         ),
+        (format!(r#"printf %s "{message}""#), "it wrote a message without a line break at its end"),
     ] {
         let shown = answer(&tool).await;
         assert!(shown.starts_with("no response within 1 s; ") && shown.contains(want), "{tool}: {shown}");

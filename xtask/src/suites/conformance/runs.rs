@@ -56,8 +56,8 @@ pub(super) const NOT_COUNTED: [(&str, &str); 3] = [
 ];
 
 impl Run {
-    /// Runs all scenarios of the revision with the programs in a folder. The exit code of the suite is ignored; its result
-    /// files are read.
+    /// Runs all scenarios of the revision. `programs` is the folder of the programs under test. The exit code of the
+    /// suite is ignored; its result files are read.
     pub(super) fn execute(&self, suite: &Suite, programs: &Path) -> Result<Report, Error> {
         let Run { side, revision, has_sessions, scored } = *self;
         let mut required = suite.required_scenarios(revision, side)?;

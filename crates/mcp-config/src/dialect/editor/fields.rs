@@ -76,7 +76,7 @@ impl ValueReader<'_> {
             && parts.iter().any(|it| !matches!(it, TemplatePart::Text(_)))
         {
             let name = self.program.name;
-            let message = format!("{name} replaces no variables: the server gets `${{…}}` as text");
+            let message = format!("{name} replaces no variables: only mcp-host replaces `${{…}}`");
             self.context.warning(Code::UnknownReference, at, message, "write the value itself");
             return;
         }

@@ -304,6 +304,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         name: "Goose",
         home_files: &[".config/goose/config.yaml"],
+        user_files: &["goose/config.yaml", "goose/config/config.yaml"],
         key: "extensions",
         entry_form: EntryForm::Goose,
         disabling: Disabling::Key(ENABLED),

@@ -3,7 +3,7 @@
 //! Only text that is known to be safe is shown: keys, structure, values of listed keys, and what `safe_values` accepts
 //! of arguments and variables. Each hidden character becomes `*`, so columns stay. The names in `${NAME}`,
 //! `${env:NAME}` and `${input:id}`, and the path in `{file:path}` are shown. Of a file that cannot be parsed,
-//! only known keys and punctuation are shown.
+//! only known keys, programs that start packages, and punctuation are shown.
 
 mod by_key;
 mod comments;
@@ -407,18 +407,26 @@ impl Masker {
         }
     }
 
-    /// Shows the known keys at the starts of lines, for a text that cannot be parsed.
+    /// Shows the known keys at the starts of lines, and known words between quotes, for a text that cannot be parsed.
     fn show_known_keys(&mut self, text: &str) {
+        let is_key =
+            |it: &str| SAFE_KEYS.contains(it) || CONTAINER_KEYS.contains(it) || SECRET_KEYS.contains(it);
         let mut start = 0;
-        for line in text.split_inclusive('\n') {
+        for part in text.split_inclusive(['"', '\'']) {
+            let word = part.trim_end_matches(['"', '\'']);
+            let is_quoted = !word.is_empty() && text[..start].ends_with(['"', '\'']);
+            if is_quoted && (is_key(word) || safe_values::is_launcher(word)) {
+                self.visible.push(start..start + word.len());
+            }
+            start += part.len();
+        }
+        start = 0;
+        for line in text.split_inclusive(['\n', '\r']) {
             let content = line.trim_start_matches([' ', '\t', '-', '\u{feff}', '{', '"', '[']);
             let at = start + line.len() - content.len();
             let ends: &[char] = if self.syntax == Syntax::Toml { &['=', '.', ']'] } else { &[':'] };
             let key = content.split_once(ends).map(|it| it.0.trim_end().trim_end_matches('"'));
-            let known = key.filter(|it| {
-                SAFE_KEYS.contains(it) || CONTAINER_KEYS.contains(it) || SECRET_KEYS.contains(it)
-            });
-            if let Some(key) = known {
+            if let Some(key) = key.filter(|it| is_key(it)) {
                 self.visible.push(at..at + key.len());
             }
             start += line.len();

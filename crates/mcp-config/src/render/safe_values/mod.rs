@@ -123,7 +123,7 @@ fn program_name(program: &str) -> &str {
 }
 
 /// Returns whether a program starts a package, a container or a script.
-fn is_launcher(program: &str) -> bool {
+pub(super) fn is_launcher(program: &str) -> bool {
     RUNNERS.contains(program) || CONTAINERS.contains(&program) || INTERPRETERS.contains(&program)
 }
 

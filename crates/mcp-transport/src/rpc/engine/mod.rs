@@ -10,7 +10,7 @@ mod unmatched;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use mcp_host_model::internal::replace_unpaired_surrogates;
@@ -103,6 +103,8 @@ pub(crate) struct Engine {
     dropped_messages: AtomicU64,
     /// The last output that resembles MCP but belongs to no request, and when it arrived.
     unmatched: Mutex<Option<(Instant, UnmatchedOutput)>>,
+    /// Whether a message without its line break has arrived.
+    has_unfinished_message: AtomicBool,
     /// The server's dialer, which redacts the secrets in messages from the server.
     dial: Option<Arc<dyn Dial>>,
 }
@@ -140,6 +142,7 @@ impl Engine {
             noise_bytes: AtomicU64::new(0),
             dropped_messages: AtomicU64::new(0),
             unmatched: Mutex::default(),
+            has_unfinished_message: AtomicBool::default(),
             dial,
         };
         (Arc::new(engine), outbound_queue, incoming_queue)
@@ -414,13 +417,6 @@ impl Engine {
         }
     }
 
-    /// Reports a response that belongs to no call.
-    fn report_unmatched(&self, description: &str) -> MessageClass {
-        tracing::debug!("the server sent {description}");
-        self.report_protocol_error(|| description.to_owned());
-        MessageClass::Unsolicited(1)
-    }
-
     /// Ends a call with this outcome. If the response came on another stream than that of the request, the transport is
     /// told to end the request's stream. A response that comes late is unsolicited.
     fn complete(&self, stream: StreamId, id: RequestId, outcome: RpcOutcome) -> MessageClass {
@@ -489,6 +485,10 @@ impl FrameSink for Engine {
             self.record_unmatched(output);
         }
         self.record_noise(text.len());
+    }
+
+    fn set_unfinished_message(&self, is_unfinished: bool) {
+        self.has_unfinished_message.store(is_unfinished, Ordering::Relaxed);
     }
 
     fn end_calls(&self) {

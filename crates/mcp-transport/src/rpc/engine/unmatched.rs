@@ -1,20 +1,24 @@
 //! Records what a server sent that resembles MCP but belongs to no request. It explains a timeout.
 
+use std::sync::atomic::Ordering;
+
 use mcp_host_model::RpcError;
 use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::Engine;
 use crate::error::unmatched_output::UnmatchedOutput;
+use crate::transport::MessageClass;
 
 /// Maximum number of characters of a server's text that are kept.
 const MAX_TEXT_CHARS: usize = 100;
 
 impl Engine {
-    /// The last output since `start` that resembles MCP but belongs to no request.
+    /// The last output since `start` that resembles MCP but belongs to no request, or a message that has not ended.
     pub(crate) fn unmatched_since(&self, start: Instant) -> Option<UnmatchedOutput> {
-        let unmatched = self.unmatched.lock();
-        unmatched.as_ref().filter(|(at, _)| *at >= start).map(|(_, output)| output.clone())
+        let last = self.unmatched.lock().clone().filter(|(at, _)| *at >= start).map(|(_, output)| output);
+        let is_unfinished = self.has_unfinished_message.load(Ordering::Relaxed);
+        last.or_else(|| is_unfinished.then_some(UnmatchedOutput::NoLineBreak))
     }
 
     pub(super) fn record_unmatched(&self, output: UnmatchedOutput) {
@@ -32,6 +36,13 @@ impl Engine {
     pub(super) fn record_unknown_id(&self, id: &[u8]) {
         let id = self.shorten(&String::from_utf8_lossy(id));
         self.record_unmatched(UnmatchedOutput::UnknownId(id));
+    }
+
+    /// Reports a response that belongs to no call.
+    pub(super) fn report_unmatched(&self, description: &str) -> MessageClass {
+        tracing::debug!("the server sent {description}");
+        self.report_protocol_error(|| description.to_owned());
+        MessageClass::Unsolicited(1)
     }
 
     /// A text of the server for a message, without secrets.

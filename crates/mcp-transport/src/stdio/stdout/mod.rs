@@ -58,6 +58,8 @@ pub(super) struct StdoutReader<S = StdoutPipe> {
     is_large_pipe: bool,
     /// The number of responses, which allow a server some log lines on standard error.
     pub(super) response_count: Arc<AtomicU64>,
+    /// Whether the last read ended with a message without its line break.
+    has_unfinished_message: bool,
     /// Number of bytes that were not protocol.
     pub(super) noise_bytes: u64,
     /// The first line that was not protocol.
@@ -83,6 +85,7 @@ impl<S: StdoutSource> StdoutReader<S> {
             paused_until: None,
             is_large_pipe: false,
             response_count: Arc::default(),
+            has_unfinished_message: false,
             noise_bytes: 0,
             noise_sample: None,
         }
@@ -137,6 +140,11 @@ impl<S: StdoutSource> StdoutReader<S> {
         }
         self.unprocessed = None;
         self.rate_limiter.charge(self.lines.take_empty_lines(), 0);
+        let is_unfinished = self.lines.has_unfinished_message();
+        if is_unfinished != self.has_unfinished_message {
+            self.has_unfinished_message = is_unfinished;
+            self.inbound.set_unfinished_message(is_unfinished);
+        }
         if !self.is_large_pipe && self.decoder.is_none() && self.lines.has_long_line() {
             self.is_large_pipe = true;
             self.stdout.set_capacity(LARGE_PIPE_BYTES);

@@ -10,6 +10,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use mcp_host_model::Content;
 
+use super::base64_data;
+
 /// The maximum size of an image, in bytes.
 const MAX_IMAGE_BYTES: usize = 4 << 20;
 /// The maximum number of images per result.
@@ -51,7 +53,7 @@ fn detect_from(variable: &dyn Fn(&str) -> Option<String>) -> Option<ImageProtoco
 pub(super) fn escape_sequences(content: &[Content], protocol: ImageProtocol) -> String {
     let images = content.iter().filter_map(|block| match block {
         Content::Image { data, mime_type: _ } if data.len() / 4 * 3 <= MAX_IMAGE_BYTES => {
-            BASE64_STANDARD.decode(data).ok()
+            base64_data::decode(data).ok()
         }
         _ => None,
     });

@@ -1,5 +1,6 @@
 //! `call`: calls one tool and prints its result.
 
+mod base64_data;
 mod detach;
 mod images;
 mod save;

@@ -6,10 +6,9 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use mcp_host_model::Content;
 
+use super::base64_data;
 use crate::output::sanitize;
 
 /// The maximum number of file names that are tried for one block.
@@ -67,7 +66,7 @@ fn write_new_file(
     next_number: &mut usize,
 ) -> io::Result<PathBuf> {
     let invalid = |error| io::Error::new(ErrorKind::InvalidData, format!("invalid base64: {error}"));
-    let bytes = BASE64_STANDARD.decode(data).map_err(invalid)?;
+    let bytes = base64_data::decode(data).map_err(invalid)?;
     fs::create_dir_all(folder)?;
     for _ in 0..MAX_ATTEMPTS {
         let path = folder.join(format!("{name}-{next_number}.{extension}"));
