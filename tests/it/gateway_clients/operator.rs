@@ -19,7 +19,7 @@ const TOKEN: &str = "ann-0123456789abcdef";
 /// It is in an argument and in a result of each call.
 const CONTENT: &str = "hunter2";
 
-/// The members of a line of the audit log, as docs/recipes/gateway.md lists them. Some are absent in some lines.
+/// The members of a line of the audit log, as docs/recipes/monitoring.md lists them. Some are absent in some lines.
 const MEMBERS: [&str; 15] = [
     "time",
     "client",
