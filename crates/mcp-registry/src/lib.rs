@@ -4,9 +4,9 @@
 //! prompts and resources a host exposes ([`decide`]) under which unique names ([`Catalog`]), and what a user should
 //! know about the rest ([`Problem`], [`ActiveProblem`]). It computes what a new configuration changes
 //! ([`ReloadPlan`], [`CatalogDiff`]), what one agent sees ([`ViewFilter`]), and how a server differs from the
-//! approved one ([`LockFile`]). It adapts tools to model providers ([`project`]) and validates arguments and results
-//! against schemas ([`ValidatorCache`]). It performs no I/O: a host with its own transports needs only this crate and
-//! `mcp_host_model`.
+//! approved one ([`LockFile`]). It finds suspicious places in definitions ([`server_findings`]), adapts tools to model
+//! providers ([`project`]), and validates arguments and results against schemas ([`ValidatorCache`]). It performs no
+//! I/O: a host with its own transports needs only this crate and `mcp_host_model`.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -41,6 +41,7 @@
 
 mod catalog;
 mod filter;
+mod findings;
 mod hash;
 mod lists;
 mod lock;
@@ -77,6 +78,10 @@ pub use catalog::snapshot::Catalog;
 pub use catalog::tool_budget::{BudgetTracker, ToolBudget};
 pub use catalog::view::{CatalogView, HintSelection, NamedView, Selection, ViewFilter};
 pub use filter::rules::{CompiledRules, Decision, ExposureVerdict, RuleKind, RuleStep, decide};
+pub use findings::{
+    Finding, FindingKind, FindingSeverity, FindingText, ItemFinding, OtherTools, definition_findings,
+    instruction_findings, server_findings,
+};
 pub use hash::CatalogHash;
 pub use lists::{Builtins, CatalogServer, ListKind, RejectedItem, ServerLists};
 pub use lock::{

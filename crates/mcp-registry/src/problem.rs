@@ -62,6 +62,8 @@ pub enum ProblemKind {
     },
     /// A server differs from the approved one: its identity changed, it lost items, or it was never approved.
     ServerDrifted,
+    /// A text of a server is about tools of another one, and tries something.
+    SuspiciousText,
     /// The arguments or results of a tool are not validated, because its schema cannot be used.
     Unvalidated,
     /// A structured result violates the tool's `outputSchema`.
@@ -90,6 +92,7 @@ impl fmt::Display for ProblemKind {
             ProblemKind::Hidden { list, verdict } => write!(f, "mcp_{}_{}", list.as_str(), verdict.as_str()),
             ProblemKind::Drifted { list } => write!(f, "mcp_{}_drifted", list.as_str()),
             ProblemKind::ServerDrifted => f.write_str("mcp_server_drifted"),
+            ProblemKind::SuspiciousText => f.write_str("mcp_suspicious_text"),
             ProblemKind::Unvalidated => f.write_str("mcp_tool_unvalidated"),
             ProblemKind::ResultInvalid => f.write_str("mcp_tool_result_invalid"),
             ProblemKind::SpillFailed => f.write_str("mcp_spill_failed"),

@@ -123,6 +123,9 @@ pub(crate) struct LockArgs {
     /// Write nothing, and fail if anything differs from what was approved
     #[arg(long, conflicts_with_all = ["update", "all"])]
     pub(crate) check: bool,
+    /// Approve items with hard findings too: texts that try to influence the model
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) accept_findings: bool,
 }
 
 /// Arguments of `trust`.

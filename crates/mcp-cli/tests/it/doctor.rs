@@ -44,7 +44,7 @@ fn working_server_passes_every_step() {
     let steps: Vec<&str> = run.out.lines().skip(1).filter_map(|it| it.split_whitespace().nth(1)).collect();
     assert_eq!(
         steps,
-        ["configuration", "program", "handshake", "tools", "prompts", "resources", "end"],
+        ["configuration", "program", "handshake", "tools", "prompts", "resources", "texts", "end"],
         "{run:?}"
     );
     assert!(run.out.contains("modern era, protocol 2026-07-28"), "{run:?}");
@@ -56,7 +56,7 @@ fn working_server_passes_every_step() {
     let names: Vec<&str> = steps.iter().filter_map(|it| it["step"].as_str()).collect();
     assert_eq!(
         names,
-        ["configuration", "address", "port", "handshake", "tools", "prompts", "resources", "end"]
+        ["configuration", "address", "port", "handshake", "tools", "prompts", "resources", "texts", "end"]
     );
 }
 

@@ -1,6 +1,7 @@
 //! Properties of every catalog, for any names of servers and items.
 
 mod example;
+mod findings;
 mod generations;
 mod oracles;
 

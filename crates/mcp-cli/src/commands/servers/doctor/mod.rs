@@ -3,6 +3,7 @@
 //! The steps are those of a host, one at a time and with their durations. Servers are tested concurrently. Reports
 //! that are ready when the first ones are printed are in the order of the file, later ones in the order of their ends.
 
+mod findings;
 mod lists;
 mod lock_check;
 mod network;

@@ -9,6 +9,7 @@ use mcp_host_runtime::{ActiveProblem, DesiredServers, FailedServer, HostSnapshot
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use super::findings::cross_server_problems;
 use super::lock_check::LockState;
 use super::report::{DoctorJson, FailureCause, ServerReport, StepOutcome, StepResult, exit_code};
 use super::step_log::StepLog;
@@ -163,7 +164,8 @@ impl<'a> ServerTests<'a> {
         let catalog = Catalog::build(&Builtins::default(), &entries);
         let since = SystemTime::now();
         let problems = catalog.problems().iter().filter(|problem| is_about_names(problem));
-        let problems = problems.map(|problem| ActiveProblem { problem: problem.clone(), since }).collect();
+        let problems = problems.cloned().chain(cross_server_problems(&entries));
+        let problems = problems.map(|problem| ActiveProblem { problem, since }).collect();
         let mut snapshot = HostSnapshot::default();
         snapshot.catalog = Arc::new(catalog);
         snapshot.problems = problems;

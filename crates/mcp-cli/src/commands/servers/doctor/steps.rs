@@ -14,6 +14,7 @@ use mcp_host_transport::{
     find_program, missing_command_help,
 };
 
+use super::findings::check_texts;
 use super::lists::{FetchedLists, LimitScope, StartBudget, fetch_lists};
 use super::lock_check::LockState;
 use super::network::check_network;
@@ -101,6 +102,7 @@ async fn run_steps(
     if let Some(result) = lock.compare(&server.spec.id, &offer) {
         step_log.record("lock", result)?;
     }
+    step_log.record("texts", check_texts(&offer))?;
     step_log.begin("end");
     let closed = session.close(CLOSE_TIMEOUT).await;
     let result = if closed.evidence.exit.is_some_and(ProcessExit::was_killed) {

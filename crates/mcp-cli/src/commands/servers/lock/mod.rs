@@ -1,7 +1,9 @@
 //! `lock`: records what the servers offer in a lock file, and shows what has changed since.
 //!
-//! If a lock file exists, only the servers and items that the user names are approved again.
+//! If a lock file exists, only the servers and items that the user names are approved again. An item with a hard
+//! finding is approved only if the user accepts findings.
 
+mod findings;
 mod report;
 
 use std::path::PathBuf;
@@ -20,11 +22,12 @@ use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::host::{gateway_options, with_host};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
-use crate::output::{json, sanitize, style};
+use crate::output::{count, json, sanitize, style};
 use crate::render::status::server_lines_where;
 use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
 use crate::runtime::signals::{Signals, run_until_signal};
+use findings::OfferFindings;
 use report::{LockJson, ServerDrift};
 
 /// The operation on the lock file.
@@ -48,6 +51,8 @@ struct PreparedLock {
     /// The text of the lock file; `None` if there is none.
     before: Option<String>,
     action: LockAction,
+    /// Whether items with hard findings are approved too.
+    accepts_findings: bool,
 }
 
 /// Creates, shows or updates the lock file of a configuration.
@@ -64,7 +69,7 @@ pub(crate) async fn run(context: &Context, args: LockArgs, signals: &mut Signals
 
 /// Reads the configuration and the lock file, and selects the action.
 async fn prepare(context: &Context, args: LockArgs) -> Result<PreparedLock, Failure> {
-    let LockArgs { file, update, all, check } = args;
+    let LockArgs { file, update, all, check, accept_findings } = args;
     let config = context.open_and_report(file.as_deref()).await?;
     StartRefusal::check(&config)?;
     let path = lock_path(&config.path);
@@ -100,6 +105,7 @@ async fn prepare(context: &Context, args: LockArgs) -> Result<PreparedLock, Fail
         lock,
         before,
         action,
+        accepts_findings: accept_findings,
     })
 }
 
@@ -109,11 +115,14 @@ async fn compare_and_write(
     host: &Host,
     prepared: PreparedLock,
 ) -> Result<Report, Failure> {
-    let PreparedLock { desired: _, configuration, path, lock: approved, before, action } = prepared;
+    let PreparedLock { desired: _, configuration, path, lock: approved, before, action, accepts_findings } =
+        prepared;
     let published = host.snapshot();
     let offers = collect_offers(host, &published);
     let mut lock = approved.clone();
     approve(&mut lock, &offers, &published, &action).map_err(Failure::usage)?;
+    let findings = OfferFindings::of(&offers);
+    let held_back = if accepts_findings { 0 } else { findings.hold_back(&mut lock, &approved, &offers) };
     let text = lock.to_text();
     let is_written = match action {
         LockAction::Show => false,
@@ -132,10 +141,11 @@ async fn compare_and_write(
     // Compare with the previous lock file, so that the output shows what was approved just now.
     let drifts: Vec<ServerDrift> =
         published.servers.iter().map(|status| server_drift(status.id.as_str(), &offers, &approved)).collect();
+    let drifts: Vec<ServerDrift> = drifts.into_iter().map(|it| it.with_findings(&findings, &lock)).collect();
     let has_drift = offers.iter().any(|(id, offer)| !compute_drift(&lock, id, offer).is_empty());
     let exit = if drifts.iter().any(|server| server.offer.is_none()) {
         Exit::Unreachable
-    } else if has_drift && !is_written {
+    } else if held_back > 0 || (has_drift && !is_written) {
         Exit::Failure
     } else {
         Exit::Success
@@ -148,14 +158,21 @@ async fn compare_and_write(
     let is_unreachable = |id: &str| drifts.iter().any(|drift| drift.server == id && drift.offer.is_none());
     let err_colour = context.console.err_colour;
     let err = server_lines_where(&published, |status| is_unreachable(&status.id), err_colour);
-    let after = if is_written {
+    let mut after = if is_written {
         context.console.note(&format!("{} is written and applies from now on", path.display()))
-    } else if has_drift {
+    } else if held_back == 0 && has_drift {
         let help = "`--update SERVER` or `--update SERVER/TOOL` approves a part, `--all` approves everything";
         style::help(err_colour, help)
     } else {
         String::new()
     };
+    if held_back > 0 {
+        let items = count(held_back, "item");
+        let help = format!(
+            "{items} with a hard finding is not approved, and stays withheld; `--accept-findings` approves it too"
+        );
+        after.push_str(&style::help(err_colour, &help));
+    }
     Ok(Report { out, err, exit, after })
 }
 
@@ -180,6 +197,8 @@ fn server_drift<'a>(
         offer: found.map(|(_, offer)| offer),
         drift: found.map(|(id, offer)| compute_drift(lock, id, offer)),
         approved: lock.servers.get(server),
+        findings: Vec::new(),
+        held_back: 0,
     }
 }
 

@@ -8,12 +8,15 @@ use std::path::Path;
 use mcp_host_config::Colour;
 use mcp_host_model::RawJson;
 use mcp_host_registry::{
-    DefinitionPart, Drift, ItemChange, ItemDrift, ItemKind, ServerLists, ServerSnapshot,
+    DefinitionPart, Drift, ItemChange, ItemDrift, ItemFinding, ItemKind, LockFile, ServerLists,
+    ServerSnapshot,
 };
 use mcp_host_runtime::ServerDefinitions;
 use serde::Serialize;
 
+use super::findings::OfferFindings;
 use crate::output::{count, sanitize, style};
+use crate::render::findings::{FindingJson, push_finding};
 
 /// The maximum number of lines of a text of a server, such as a description.
 const MAX_LINES: usize = 40;
@@ -30,6 +33,10 @@ pub(super) struct ServerDrift<'a> {
     pub(super) drift: Option<Drift>,
     /// What the previous lock file contains of the server; `None` if it was never approved.
     pub(super) approved: Option<&'a ServerSnapshot>,
+    /// The findings of the items that differ.
+    pub(super) findings: Vec<ItemFinding>,
+    /// How many items with hard findings are not approved.
+    pub(super) held_back: usize,
 }
 
 /// The JSON document of `lock`.
@@ -54,6 +61,8 @@ struct ServerDriftJson<'a> {
     #[serde(rename = "about")]
     identity_changes: Vec<&'static str>,
     changes: Vec<ChangeJson>,
+    /// The findings of what differs.
+    findings: Vec<FindingJson<'a>>,
 }
 
 /// A changed tool, prompt, resource or template in the JSON document.
@@ -83,7 +92,14 @@ impl<'a> LockJson<'a> {
     }
 }
 
-impl ServerDrift<'_> {
+impl<'a> ServerDrift<'a> {
+    /// Adds the findings of what differs, and what `lock` does not approve.
+    pub(super) fn with_findings(self, all: &OfferFindings, lock: &LockFile) -> ServerDrift<'a> {
+        let findings = self.drift.as_ref().map(|drift| all.of_drift(&self.server, drift));
+        let held_back = self.offer.map_or(0, |offer| all.unapproved(&self.server, offer, lock).len());
+        ServerDrift { findings: findings.unwrap_or_default(), held_back, ..self }
+    }
+
     fn to_json(&self) -> ServerDriftJson<'_> {
         let drift = self.drift.as_ref();
         let changes = drift.map(Drift::items).unwrap_or_default();
@@ -97,6 +113,7 @@ impl ServerDrift<'_> {
                 .map(|it| it.as_str())
                 .collect(),
             changes: changes.iter().map(|it| self.change_json(it)).collect(),
+            findings: self.findings.iter().map(FindingJson::new).collect(),
         }
     }
 
@@ -130,11 +147,16 @@ impl ServerDrift<'_> {
             return line(style::SUCCESS, "✓", &format!("unchanged since approval: {items}"));
         }
         if drift.is_never_approved() {
-            return if is_written {
-                line(style::SUCCESS, "✓", &format!("approved now: {items}"))
-            } else {
+            let mut text = if !is_written {
                 line(style::WARNING, "!", &format!("never approved: {items}"))
+            } else if self.held_back > 0 {
+                let held_back = format!("approved now, except {} of {items}", self.held_back);
+                line(style::WARNING, "!", &held_back)
+            } else {
+                line(style::SUCCESS, "✓", &format!("approved now: {items}"))
             };
+            self.findings.iter().for_each(|it| push_finding(&mut text, it));
+            return text;
         }
         let mut text = line(style::WARNING, "!", "changed since approval");
         for part in drift.identity_changes() {
@@ -146,6 +168,7 @@ impl ServerDrift<'_> {
         for drifted in drift.items() {
             self.push_item(&mut text, offer, &drifted);
         }
+        self.findings.iter().for_each(|it| push_finding(&mut text, it));
         text
     }
 
