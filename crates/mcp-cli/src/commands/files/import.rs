@@ -32,7 +32,7 @@ use crate::runtime::system::make_private;
 
 /// A file to import from. It may be missing or invalid.
 struct SourceFile {
-    /// The program that it belongs to, or `this folder`. Empty for a file named with `--from`.
+    /// The program that it belongs to, or `this folder`. Empty for a file of no known program.
     owner: &'static str,
     opened: Result<ConfigFile, ConfigFileError>,
 }
@@ -131,7 +131,12 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Report, Failur
 /// The files that are named with `--from`, missing ones too. Without any, the known files that exist, each once.
 fn find_sources(context: &Context, from: &[PathBuf]) -> Vec<SourceFile> {
     if !from.is_empty() {
-        return from.iter().map(|path| SourceFile { owner: "", opened: open(path, context) }).collect();
+        let owner = |path: &Path| program_files().find(|it| path.ends_with(it.path)).map(|it| it.program);
+        let read = |path: &PathBuf| SourceFile {
+            owner: owner(path).unwrap_or_default(),
+            opened: open(path, context),
+        };
+        return from.iter().map(read).collect();
     }
     let home = env::home_dir().unwrap_or_default();
     let programs = program_files().map(|it| (it.program, it.path)).chain([("Dominds", ".minds/mcp.yaml")]);

@@ -40,8 +40,21 @@ pub(crate) struct Program {
     pub(crate) url_support: UrlSupport,
     /// What limits a start in the program, or in mcp-host if the program has no such limit.
     pub(crate) start_limit: StartLimit,
+    /// The unit of the key `timeout`.
+    pub(crate) timeout_unit: TimeoutUnit,
     /// The lines without which the program refuses the file.
     pub(crate) required_lines: &'static [&'static str],
+}
+
+/// The unit of the key `timeout`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimeoutUnit {
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// Unknown: the size of the number tells.
+    BySize,
 }
 
 /// The syntax of environment variables.

@@ -10,7 +10,7 @@ use mcp_host_model::{
 
 use crate::de::{Field, Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{CheckError, Code, FixIntent, quoted, quoted_key};
-use crate::dialect::editor::conventions::{EnvValues, Program, ShellVariables, VariableSyntax};
+use crate::dialect::editor::conventions::{EnvValues, Program, ShellVariables, TimeoutUnit, VariableSyntax};
 use crate::dialect::editor::entry_fields::{Durations, ToolLists};
 use crate::dialect::editor::keys::{self, EntryKey};
 use crate::dialect::editor::server_maps::declared_inputs;
@@ -351,7 +351,7 @@ pub(super) fn lower_limits(durations: &Durations, program: &Program, context: &R
         start_milliseconds,
     } = durations;
     let mut limits = Limits::default();
-    let any_timeout = lower_timeout(timeout, context);
+    let any_timeout = lower_timeout(timeout, program, context);
     let connect = lower_duration(connect_milliseconds, MILLISECONDS_PER_SECOND, context);
     let start_under_other_key = match program.start_limit {
         StartLimit::Key(TIMEOUT) => any_timeout,
@@ -377,13 +377,22 @@ const TIMEOUT: &str = "timeout";
 const CONNECTION_TIMEOUT: &str = "connectionTimeout";
 
 /// Lowers `timeout`, which is in seconds for some programs (Cline: 60) and in milliseconds for others (Gemini CLI:
-/// 30000). Values from 1000 on are milliseconds; those that could also be seconds get a warning.
-fn lower_timeout(slot: &NullableField<f64>, context: &ReadContext) -> Option<Duration> {
+/// 30000). If the program is unknown, values from 1000 on are milliseconds; those that could also be seconds get a
+/// warning. Less than a second is always meant as seconds.
+fn lower_timeout(slot: &NullableField<f64>, program: &Program, context: &ReadContext) -> Option<Duration> {
     let value = *slot.value()?;
-    if value < 1000.0 {
+    let unit = program.timeout_unit;
+    if value < 1000.0 || unit == TimeoutUnit::Seconds {
+        if value > 0.0 && unit == TimeoutUnit::Milliseconds {
+            let message = format!(
+                "{} reads 'timeout' in milliseconds, and {value} is too short: it is read as {value} seconds",
+                program.name
+            );
+            context.warning(Code::SuspiciousUnit, &slot.at, message, format!("write {}", value * 1000.0));
+        }
         return lower_duration(slot, 1.0, context);
     }
-    if value <= 3600.0 {
+    if value <= 3600.0 && unit == TimeoutUnit::BySize {
         let message = format!("'timeout' is read as {value} milliseconds");
         let help =
             "some programs read it as seconds; write `requestTimeout`, which is always in milliseconds";

@@ -6,7 +6,7 @@ use mcp_host_model::StartLimit;
 
 use crate::dialect::editor::conventions::{
     DISABLED, Disabling, ENABLED, EntryForm, EnvValues, FilePurpose, HomePrefix, JsonExtensions, Program,
-    ShellVariables, UrlSupport, UrlTransport, VariableSyntax,
+    ShellVariables, TimeoutUnit, UrlSupport, UrlTransport, VariableSyntax,
 };
 
 /// A program that is not in the table. Its conventions are those of mcp-host itself.
@@ -28,6 +28,7 @@ pub(crate) const UNKNOWN: Program = Program {
     file_purpose: FilePurpose::Servers,
     url_support: UrlSupport::Supported,
     start_limit: StartLimit::Key("startup_timeout_sec"),
+    timeout_unit: TimeoutUnit::BySize,
     required_lines: &[],
 };
 
@@ -61,6 +62,7 @@ pub(super) const GEMINI_CLI: Program = Program {
     json_extensions: JsonExtensions::Comments,
     file_purpose: FilePurpose::Settings,
     start_limit: StartLimit::Key("timeout"),
+    timeout_unit: TimeoutUnit::Milliseconds,
     ..UNKNOWN
 };
 
@@ -75,6 +77,7 @@ const CLAUDE_CODE: Program = Program {
     ),
     json_extensions: JsonExtensions::None,
     start_limit: StartLimit::Variable("MCP_TIMEOUT"),
+    timeout_unit: TimeoutUnit::Milliseconds,
     ..UNKNOWN
 };
 
@@ -89,6 +92,7 @@ const OPENCODE: Program = Program {
     json_extensions: JsonExtensions::CommentsAndCommas,
     file_purpose: FilePurpose::Settings,
     start_limit: StartLimit::Key("timeout"),
+    timeout_unit: TimeoutUnit::Milliseconds,
     ..UNKNOWN
 };
 
@@ -101,6 +105,7 @@ pub(super) const CRUSH: Program = Program {
     json_extensions: JsonExtensions::None,
     file_purpose: FilePurpose::Settings,
     start_limit: StartLimit::Key("timeout"),
+    timeout_unit: TimeoutUnit::Seconds,
     ..UNKNOWN
 };
 
@@ -124,6 +129,7 @@ pub(super) const LIBRE_CHAT: Program = Program {
     url_transport: UrlTransport::SseUnlessDeclared,
     file_purpose: FilePurpose::Settings,
     start_limit: StartLimit::Key("initTimeout"),
+    timeout_unit: TimeoutUnit::Milliseconds,
     ..UNKNOWN
 };
 
@@ -183,6 +189,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         user_files: &["cline_mcp_settings.json"],
         variables: VariableSyntax::EnvPrefix,
         json_extensions: JsonExtensions::None,
+        timeout_unit: TimeoutUnit::Seconds,
         ..UNKNOWN
     },
     Program {
@@ -194,6 +201,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         user_files: &["mcp_settings.json"],
         variables: VariableSyntax::EnvPrefix,
         json_extensions: JsonExtensions::None,
+        timeout_unit: TimeoutUnit::Seconds,
         ..UNKNOWN
     },
     Program {
@@ -263,6 +271,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         files: &[".amazonq/mcp.json"],
         variables: VariableSyntax::EnvPrefix,
         json_extensions: JsonExtensions::None,
+        timeout_unit: TimeoutUnit::Milliseconds,
         ..UNKNOWN
     },
     Program {
@@ -279,6 +288,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             "`copilot --disable-mcp-server NAME`, or `/mcp disable NAME`, does",
         ),
         json_extensions: JsonExtensions::None,
+        timeout_unit: TimeoutUnit::Milliseconds,
         ..UNKNOWN
     },
     Program {
@@ -310,6 +320,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         disabling: Disabling::Key(ENABLED),
         file_purpose: FilePurpose::Settings,
         start_limit: StartLimit::Key("timeout"),
+        timeout_unit: TimeoutUnit::Seconds,
         ..UNKNOWN
     },
     CONTINUE,
