@@ -98,6 +98,7 @@ pub use crate::{
     edit::fix::{FixError, FixedFile, apply_fixes, fix_all},
     edit::inputs::prompts_for_inputs,
     edit::new_server::{NewServer, NewTransport, UrlTransportKind},
+    edit::proposed_sandbox::propose_sandbox,
     edit::server_json::{PackageKind, PublishedServer, ServerJsonError, parse_server_json},
     edit::{Switch, add_server, remove_server, set_enabled},
     read::{DetectedReading, read, read_detecting},

@@ -94,6 +94,7 @@ pub use server::id::{InvalidServerId, ServerId};
 pub use server::limits::Limits;
 pub use server::name::ServerName;
 pub use server::origin::{Dialect, Profile, SpecOrigin, StartLimit, UnsetVariablePolicy};
+pub use server::sandbox::{Sandbox, SandboxPreset};
 pub use server::secret::Secret;
 pub use server::sharing::Sharing;
 pub use server::spec::{

@@ -92,6 +92,7 @@ pub use error::help::{StartFacts, missing_command_help};
 pub use error::net_failure::{NetFailure, TlsFailure};
 pub use error::request_error::{AccessRefusal, ErrorResponse, RedirectProblem, RequestError, ResponseSign};
 pub use error::retry_after::RetryAfter;
+pub use error::sandbox_error::SandboxError;
 pub use error::unmatched_output::UnmatchedOutput;
 pub use error::{CallError, ConnectError, Expiry};
 #[cfg(any(feature = "http", feature = "sse"))]

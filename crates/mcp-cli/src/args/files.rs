@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use mcp_host_config::{Applicability, FieldChange, Profile, UrlTransportKind};
+use mcp_host_model::SandboxPreset;
 
 use crate::args::choice::{Choices, PROFILES, choice_parser};
 
@@ -11,6 +12,17 @@ use crate::args::choice::{Choices, PROFILES, choice_parser};
 const FIX_LEVELS: Choices<Applicability> = &[
     ("sure", "Only fixes that are certain", Applicability::Certain),
     ("all", "Also suggestions, which may be wrong or change behaviour", Applicability::Suggested),
+];
+
+const SANDBOXES: Choices<SandboxChoice> = &[
+    ("proposed", "What is proposed for the kind of the program", SandboxChoice::Proposed),
+    (
+        "project",
+        "Packages and the working directory, no network",
+        SandboxChoice::Preset(SandboxPreset::Project),
+    ),
+    ("network", "The same, and the whole network", SandboxChoice::Preset(SandboxPreset::Network)),
+    ("off", "No sandbox", SandboxChoice::Preset(SandboxPreset::Off)),
 ];
 
 const TRANSPORTS: Choices<TransportName> = &[
@@ -138,9 +150,22 @@ pub(crate) struct AddArgs {
     /// Description of the server
     #[arg(long)]
     pub(crate) description: Option<String>,
+    /// Restrict what the program reaches [default: no sandbox; without a value: what is proposed for its kind]
+    #[arg(long, value_name = "PRESET", value_parser = choice_parser(SANDBOXES), num_args = 0..=1, require_equals = true,
+        default_missing_value = "proposed")]
+    pub(crate) sandbox: Option<SandboxChoice>,
     /// Show the change without writing it
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// The sandbox of a new server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SandboxChoice {
+    /// What is proposed for the kind of its program.
+    Proposed,
+    /// This preset, with nothing else.
+    Preset(SandboxPreset),
 }
 
 /// The transport of a new server.

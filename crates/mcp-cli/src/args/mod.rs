@@ -13,7 +13,9 @@ mod serving;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use files::{AddArgs, CheckArgs, ConvertArgs, EditArgs, ImportArgs, SetArgs, TransportName};
+pub(crate) use files::{
+    AddArgs, CheckArgs, ConvertArgs, EditArgs, ImportArgs, SandboxChoice, SetArgs, TransportName,
+};
 pub(crate) use global::{DialectOptions, Format, GlobalArgs, LockPolicyArg, RequestedFormat};
 pub(crate) use schema::{SchemaArgs, UnprovenPolicy};
 pub(crate) use servers::{

@@ -132,6 +132,9 @@ pub(crate) fn server_text(server: &ResolvedServer, is_changed: bool) -> String {
             if let Some(folder) = &stdio.cwd {
                 text.push_str(&format!("\n    in {}", sanitize::line(&folder.display().to_string())));
             }
+            if let Some(sandbox) = &stdio.sandbox {
+                text.push_str(&format!("\n    in a sandbox: {}", sanitize::line(&sandbox.to_string())));
+            }
             stdio.env.iter().map(|it| it.0.as_str()).collect()
         }
         Endpoint::Sse(url) | Endpoint::WebSocket(url) | Endpoint::Http(url) => {

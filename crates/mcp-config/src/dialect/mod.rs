@@ -14,6 +14,8 @@ pub(crate) mod holodeck;
 pub(crate) mod lowering;
 pub(crate) mod program_text;
 #[cfg(feature = "files")]
+pub(crate) mod sandbox;
+#[cfg(feature = "files")]
 pub(crate) mod schema;
 #[cfg(not(feature = "files"))]
 pub(crate) mod unsupported;

@@ -10,6 +10,7 @@ pub(crate) mod field_changes;
 pub(crate) mod fix;
 pub(crate) mod inputs;
 pub(crate) mod new_server;
+pub(crate) mod proposed_sandbox;
 pub(crate) mod server_json;
 mod server_list;
 mod switch;

@@ -12,8 +12,8 @@ use std::fmt;
 use std::time::Duration;
 
 use mcp_host_model::{
-    ClientCredentials, ClientKey, ConfigValue, Endpoint, Limits, Passthrough, Secret, ServerSpec, StartLimit,
-    StdioEndpoint, StdioSpec, TransportKind, TransportSpec, UrlEndpoint, UrlSpec,
+    ClientCredentials, ClientKey, ConfigValue, Endpoint, Limits, Passthrough, Sandbox, SandboxPreset, Secret,
+    ServerSpec, StartLimit, StdioEndpoint, StdioSpec, TransportKind, TransportSpec, UrlEndpoint, UrlSpec,
 };
 
 use crate::diagnostic::{CheckError, Code};
@@ -117,7 +117,7 @@ fn resolve_stdio(
     resolver: &mut Resolver<'_>,
     context: &ResolveContext<'_>,
 ) -> Option<Endpoint> {
-    let StdioSpec { command, args, env, env_file, inherit, cwd, encoding, .. } = spec;
+    let StdioSpec { command, args, env, env_file, inherit, cwd, encoding, sandbox, .. } = spec;
     let errors_before = resolver.errors.len();
     let mut arguments = Vec::new();
     for (index, value) in args.iter().enumerate() {
@@ -157,6 +157,7 @@ fn resolve_stdio(
         }
         None => resolver.start_folder(),
     };
+    let sandbox = sandbox.as_ref().and_then(|it| resolver.resolve_sandbox(it));
     (resolver.errors.len() == errors_before).then(|| {
         Endpoint::Stdio({
             let mut endpoint = StdioEndpoint::new(command);
@@ -165,6 +166,7 @@ fn resolve_stdio(
             endpoint.inherit = *inherit;
             endpoint.cwd = cwd;
             endpoint.encoding = encoding;
+            endpoint.sandbox = sandbox;
             endpoint
         })
     })
@@ -283,6 +285,27 @@ impl Resolver<'_> {
         let mut resolved = ClientCredentials::new(*grant, client_id, make(value), issuer);
         resolved.scopes = scopes.clone();
         Some(resolved)
+    }
+
+    /// Resolves the paths of a sandbox: they start at the workspace, or at the home folder for `~/`. `None` if it is
+    /// off.
+    fn resolve_sandbox(&mut self, sandbox: &Sandbox) -> Option<Sandbox> {
+        if sandbox.preset == SandboxPreset::Off {
+            return None;
+        }
+        let pointer = self.pointer(&["sandbox"]);
+        let mut res = sandbox.clone();
+        let Sandbox { read, write, deny_read, deny_write, .. } = &mut res;
+        for path in [read, write, deny_read, deny_write].into_iter().flatten() {
+            let text = self.resolve_text(path, &pointer);
+            let in_home = text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+            let resolved = match in_home.zip(self.home()) {
+                Some((rest, home)) => format!("{home}{rest}").into(),
+                None => self.workspace().join(text),
+            };
+            *path = resolved.to_string_lossy().into_owned();
+        }
+        Some(res)
     }
 
     fn report_check_error(&mut self, error: CheckError, pointer: &str) {

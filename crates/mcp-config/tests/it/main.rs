@@ -24,6 +24,7 @@ mod property;
 mod reader;
 mod remedies;
 mod resolve;
+mod sandbox;
 mod sarif;
 mod schema_agreement;
 mod schemas;

@@ -183,6 +183,11 @@ impl ProfileSchema {
         let schema = schema(profile);
         let generator = Generator::new(&schema).unwrap();
         let mut documents = valid_fixtures(profile);
+        if profile == Profile::McpJson {
+            // The first one, so that its keys get each value: with a value, the second key repeats the first.
+            let entry = json!({ "command": "x", "env": { "A": "b" }, "environment": null });
+            documents.insert(0, json!({ "mcpServers": { "a": entry } }));
+        }
         documents.extend((0..40).filter_map(|seed| generator.document(seed)));
         let validator = jsonschema::validator_for(&schema).unwrap();
         ProfileSchema { profile, validator, vocabulary: Vocabulary::new(&schema), documents }

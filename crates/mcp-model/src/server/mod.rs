@@ -10,6 +10,7 @@ pub(crate) mod limits;
 pub(crate) mod loopback;
 pub(crate) mod name;
 pub(crate) mod origin;
+pub(crate) mod sandbox;
 pub(crate) mod secret;
 pub(crate) mod sharing;
 pub(crate) mod spec;

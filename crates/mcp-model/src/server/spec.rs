@@ -13,6 +13,7 @@ use crate::server::exposure::{Exposure, NameClass, NamePolicy};
 use crate::server::id::ServerId;
 use crate::server::limits::Limits;
 use crate::server::origin::SpecOrigin;
+use crate::server::sandbox::Sandbox;
 use crate::server::secret::Secret;
 use crate::server::sharing::Sharing;
 
@@ -135,6 +136,8 @@ pub struct StdioSpec {
     pub cwd: Option<String>,
     /// WHATWG label of the encoding of the standard streams; `utf-8` by default.
     pub encoding: String,
+    /// The sandbox of its processes. `None` if none is stated; then there is none.
+    pub sandbox: Option<Sandbox>,
 }
 
 impl StdioSpec {
@@ -149,6 +152,7 @@ impl StdioSpec {
             inherit: EnvInheritance::Safe,
             cwd: None,
             encoding: "utf-8".to_owned(),
+            sandbox: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A resolved server that the host starts as a child process.
 
+use crate::server::sandbox::Sandbox;
 use crate::server::secret::Secret;
 use crate::server::spec::EnvInheritance;
 
@@ -19,6 +20,8 @@ pub struct StdioEndpoint {
     pub cwd: Option<std::path::PathBuf>,
     /// WHATWG label of the encoding of the standard streams.
     pub encoding: String,
+    /// The sandbox of its processes; `None` if they have none. Its paths are absolute.
+    pub sandbox: Option<Sandbox>,
 }
 
 impl StdioEndpoint {
@@ -31,6 +34,7 @@ impl StdioEndpoint {
             inherit: EnvInheritance::Safe,
             cwd: None,
             encoding: "utf-8".to_owned(),
+            sandbox: None,
         }
     }
 }

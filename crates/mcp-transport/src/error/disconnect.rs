@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::error::evidence::{Evidence, ProcessExit};
 use crate::error::request_error::RequestError;
+use crate::error::sandbox_error::SandboxError;
 use crate::error::stderr_sign::{self, StderrSign};
 
 /// The end of a connection.
@@ -51,6 +52,8 @@ pub enum StartError {
     NotExecutable(String),
     /// The working directory does not exist.
     NoDirectory(String),
+    /// Its sandbox could not be applied.
+    Sandbox(SandboxError),
     /// Another error of the operating system.
     System(String),
     /// A value of the configuration is invalid, such as an encoding or a header.
@@ -127,6 +130,7 @@ impl fmt::Display for StartError {
             StartError::IsDirectory(path) => write!(f, "{path} is a directory, not a program"),
             StartError::NotExecutable(path) => write!(f, "{path} is not executable"),
             StartError::NoDirectory(path) => write!(f, "its working directory {path} does not exist"),
+            StartError::Sandbox(error) => write!(f, "{error}"),
             StartError::System(message) | StartError::Invalid(message) => f.write_str(message),
             StartError::Refused(error) => write!(f, "{error}"),
         }

@@ -10,6 +10,8 @@ use crate::error::unmatched_output::UnmatchedOutput;
 pub struct Evidence {
     /// The process id.
     pub pid: Option<u32>,
+    /// The sandbox of its process, as text.
+    pub sandbox: Option<String>,
     /// How its process ended.
     pub exit: Option<ProcessExit>,
     /// How it closed its WebSocket.
@@ -88,6 +90,9 @@ impl fmt::Display for Evidence {
             if let Some(sample) = &self.noise_sample {
                 write!(f, " (they begin with {sample:?})")?;
             }
+        }
+        if let Some(sandbox) = &self.sandbox {
+            write!(f, "; it ran in a sandbox: {sandbox}")?;
         }
         Ok(())
     }

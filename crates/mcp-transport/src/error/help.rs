@@ -199,6 +199,7 @@ impl StartError {
             }
             StartError::NoDirectory(_) => "create the directory, or correct `cwd`",
             StartError::Refused(error) => refusal_help(error),
+            StartError::Sandbox(error) => error.help(),
             StartError::System(_) | StartError::Invalid(_) => RUN_BY_HAND,
         }
     }

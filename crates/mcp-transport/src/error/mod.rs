@@ -9,6 +9,7 @@ pub(crate) mod help;
 pub(crate) mod net_failure;
 pub(crate) mod request_error;
 pub(crate) mod retry_after;
+pub(crate) mod sandbox_error;
 pub(crate) mod session_words;
 mod stderr_sign;
 pub(crate) mod unmatched_output;
@@ -284,6 +285,7 @@ mod tests {
     use super::*;
     use crate::error::net_failure::{NetFailure, TlsFailure};
     use crate::error::request_error::ErrorResponse;
+    use crate::error::sandbox_error::SandboxError;
 
     fn request_error(status: Option<u16>) -> RequestError {
         status.map_or(RequestError::new("no"), |status| ErrorResponse::new(status).into())
@@ -302,6 +304,14 @@ mod tests {
             StartError::IsDirectory("/x".to_owned()),
             StartError::NotExecutable("/x".to_owned()),
             StartError::NoDirectory("/x".to_owned()),
+            StartError::Sandbox(SandboxError::NoSystem),
+            StartError::Sandbox(SandboxError::NoLandlock("no".to_owned())),
+            StartError::Sandbox(SandboxError::Refused("no".to_owned())),
+            StartError::Sandbox(SandboxError::TooManyEntries("/x".to_owned())),
+            StartError::Sandbox(SandboxError::ProgramOutside {
+                program: "/x".to_owned(),
+                sandbox: "project".to_owned(),
+            }),
             StartError::System("no".to_owned()),
             StartError::Invalid("no".to_owned()),
         ];

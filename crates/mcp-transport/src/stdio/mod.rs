@@ -18,6 +18,7 @@ mod stderr;
 mod stdout;
 mod stdout_pipe;
 mod system;
+mod temporary_folder;
 mod write_buffer;
 mod writer;
 
@@ -38,6 +39,7 @@ use tokio::time::Instant;
 use crate::error::ConnectError;
 use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
 use crate::error::evidence::Evidence;
+use crate::error::sandbox_error::SandboxError;
 use crate::redact::{Redactor, inherited_secrets, stdio_secrets};
 use crate::transport::{Dial, Link, Transport};
 use encoding::StreamEncoding;
@@ -53,6 +55,7 @@ use stderr::{StderrReader, StderrTail};
 use stdout::StdoutReader;
 pub use system::raise_descriptor_limit;
 use system::{Child, DEFAULT_PATH};
+use temporary_folder::{TEMPORARY_FOLDER_VARIABLE, TemporaryFolder};
 use write_buffer::WriteBuffer;
 
 /// How long to wait for output that a process wrote before it ended.
@@ -88,7 +91,7 @@ impl StdioDial {
             ));
         }
         let mut secrets = stdio_secrets(endpoint);
-        secrets.extend(inherited_secrets(inherited_env(endpoint.inherit)));
+        secrets.extend(inherited_secrets(inherited_env(endpoint)));
         Ok(StdioDial(Arc::new(StdioServer {
             redactor: Arc::new(Redactor::new(secrets.iter().chain(&options.extra_secrets))),
             endpoint: endpoint.clone(),
@@ -98,12 +101,19 @@ impl StdioDial {
     }
 }
 
-/// The variables of this process that a server inherits.
-fn inherited_env(inherit: EnvInheritance) -> impl Iterator<Item = (OsString, OsString)> {
+/// The variables of this process that a server inherits. In a sandbox these are the safe ones and those that it names.
+fn inherited_env(endpoint: &StdioEndpoint) -> impl Iterator<Item = (OsString, OsString)> + '_ {
     let variables = std::env::vars_os().map(|(name, value)| (system::environment_name(name), value));
+    let (inherit, named) = match (&endpoint.sandbox, endpoint.inherit) {
+        (Some(sandbox), EnvInheritance::All) => (EnvInheritance::Safe, &sandbox.env[..]),
+        (Some(sandbox), inherit) => (inherit, &sandbox.env[..]),
+        (None, inherit) => (inherit, &[][..]),
+    };
     variables.filter(move |(name, _)| {
         name.to_str().map_or(inherit == EnvInheritance::All, |name| {
-            inherit.inherits(name) || system::REQUIRED_VARIABLES.contains(&name)
+            inherit.inherits(name)
+                || system::REQUIRED_VARIABLES.contains(&name)
+                || named.iter().any(|it| it == name)
         })
     })
 }
@@ -143,6 +153,8 @@ impl Transport for StdioTransport {
 /// A running child process.
 struct ServerProcess {
     child: Child,
+    /// Dropped after the process.
+    _temporary_folder: Option<TemporaryFolder>,
     _receipt: Option<receipt::ReceiptGuard>,
 }
 
@@ -156,17 +168,28 @@ impl StdioServer {
         {
             return Err(StartError::NoDirectory(cwd.display().to_string()));
         }
+        if endpoint.sandbox.is_some() && !system::HAS_SANDBOX {
+            return Err(StartError::Sandbox(SandboxError::NoSystem));
+        }
         let token = receipt::new_token();
-        let mut env: BTreeMap<_, _> = inherited_env(endpoint.inherit).collect();
+        let temporary_folder = endpoint.sandbox.as_ref().map(|_| TemporaryFolder::create(&token)).transpose();
+        let temporary_folder = temporary_folder.map_err(|error| {
+            StartError::System(format!("its temporary folder cannot be created: {error}"))
+        })?;
+        let mut env: BTreeMap<_, _> = inherited_env(endpoint).collect();
         let own = endpoint.env.iter();
         env.extend(own.map(|(name, value)| (system::environment_name(name.into()), value.expose().into())));
         env.insert(TOKEN_VARIABLE.into(), token.clone().into());
+        if let Some(folder) = &temporary_folder {
+            env.insert(TEMPORARY_FOLDER_VARIABLE.into(), folder.path().into());
+        }
         let path = env.get(OsStr::new("PATH")).and_then(|it| it.to_str()).unwrap_or(DEFAULT_PATH).to_owned();
         let program = ChildCommand {
             command: endpoint.command.clone(),
             args: endpoint.args.iter().map(|it| it.expose().to_owned()).collect(),
             env,
             cwd: endpoint.cwd.clone(),
+            sandbox: endpoint.sandbox.clone(),
         };
         let log_receipt_error =
             |error: &io::Error| tracing::warn!("no receipt for {}: {error}", endpoint.command);
@@ -181,11 +204,15 @@ impl StdioServer {
         if let Some(receipt) = &mut receipt {
             let _ = receipt.record_group(child.pid).inspect_err(log_receipt_error);
         }
-        Ok(ServerProcess { child, _receipt: receipt })
+        Ok(ServerProcess { child, _temporary_folder: temporary_folder, _receipt: receipt })
     }
 
     /// Why the system could not start the program with this `PATH`.
     fn start_error(&self, error: &io::Error, path: &str) -> StartError {
+        let inner = error.get_ref().and_then(|it| it.downcast_ref::<SandboxError>());
+        if let Some(error) = inner {
+            return StartError::Sandbox(error.clone());
+        }
         let command = &self.endpoint.command;
         let directory =
             self.endpoint.cwd.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
@@ -201,6 +228,12 @@ impl StdioServer {
                 "{path} was built for another system: its loader does not exist"
             ));
         }
+        if let (Some(ProgramSearchResult::Found(path)), Some(sandbox)) = (&lookup, &self.endpoint.sandbox) {
+            return StartError::Sandbox(SandboxError::ProgramOutside {
+                program: path.display().to_string(),
+                sandbox: sandbox.to_string(),
+            });
+        }
         lookup.and_then(|it| it.start_error()).unwrap_or_else(|| StartError::System(error.to_string()))
     }
 }
@@ -210,6 +243,7 @@ impl ServerProcess {
     async fn run(mut self, server: &StdioServer, link: Link, evidence: &mut Evidence) -> DisconnectReason {
         let Link { outbound, inbound: sink, mut shutdown } = link;
         evidence.pid = Some(self.child.pid);
+        evidence.sandbox = server.endpoint.sandbox.as_ref().map(ToString::to_string);
         let stdin = self.child.stdin.take().expect("it is piped");
         let stdout = self.child.stdout.take().expect("it is piped");
         let stderr = self.child.stderr.take().expect("it is piped");

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use mcp_host_model::Sandbox;
+
 /// The environment variable with the token of a server's processes.
 pub(crate) const TOKEN_VARIABLE: &str = "MCP_HOST_INSTANCE";
 
@@ -16,4 +18,5 @@ pub(crate) struct ChildCommand {
     pub(crate) env: BTreeMap<OsString, OsString>,
     /// The working directory; `None` means ours.
     pub(crate) cwd: Option<PathBuf>,
+    pub(crate) sandbox: Option<Sandbox>,
 }

@@ -139,6 +139,7 @@ mod tests {
                 args: ["-c", "sleep 1000 & exec sleep 1000"].map(str::to_owned).into(),
                 env: BTreeMap::from([(TOKEN_VARIABLE.into(), token.clone().into())]),
                 cwd: None,
+                sandbox: None,
             };
             {
                 let spawning = spawn(program, token.clone());

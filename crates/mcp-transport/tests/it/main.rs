@@ -28,6 +28,8 @@ mod own_transport;
 mod retry;
 #[cfg(all(feature = "stdio", feature = "http", feature = "sse", feature = "websocket"))]
 mod rmcp;
+#[cfg(all(target_os = "linux", feature = "stdio"))]
+mod sandbox;
 mod semantic_kernel;
 mod session;
 #[cfg(feature = "sse")]

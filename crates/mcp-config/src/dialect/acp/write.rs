@@ -78,6 +78,7 @@ fn write_stdio(spec: &StdioSpec, server: &ServerSpec, entry: &mut EntryWriter<'_
     common::write_config(server.config.as_ref(), Some(&mut env), entry.report);
     entry.add("env", pairs(env));
     common::report_inherit(spec.inherit, EnvInheritance::All, entry.report);
+    entry.report.add_unsupported_if(spec.sandbox.is_some(), "sandbox", "a sandbox");
     entry.report.add_unsupported_if(spec.env_file.is_some(), "env_file", "an env file");
     match spec.cwd.as_ref().map(|it| rewrite_text(it, origin, VARIABLE_RULE)) {
         Some(Ok(cwd)) if checks::is_absolute(&cwd) => entry.add_text("cwd", cwd),

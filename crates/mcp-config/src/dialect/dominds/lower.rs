@@ -15,7 +15,7 @@ use crate::dialect::dominds::exposure::{self, ExposureFields};
 use crate::dialect::dominds::wire::{DomindsServer, DomindsTransport, DomindsValue, DomindsVariable};
 use crate::dialect::lowering::collect_metadata;
 use crate::dialect::program_text::{check_argument_line, check_command};
-use crate::dialect::{checks, lowering};
+use crate::dialect::{checks, lowering, sandbox};
 use crate::syntax::template::has_holodeck_reference;
 
 /// Lowers a server and reports every mistake. `None` if a required part is invalid.
@@ -34,6 +34,7 @@ pub(super) fn lower(
         args,
         cwd,
         env,
+        sandbox,
         url,
         headers,
         session_id,
@@ -69,11 +70,13 @@ pub(super) fn lower(
             let cwd = read_non_empty(&cwd, context).map(|it| it.trim().to_owned());
             let mut spec = StdioSpec::new(lower_command(&command, has_args, context)?);
             (spec.args, spec.env, spec.cwd) = (args, env, cwd);
+            spec.sandbox = sandbox::lower(sandbox, None, context);
             spec.inherit = EnvInheritance::All;
             Some(TransportSpec::Stdio(spec))
         }
         Some(DomindsTransport::StreamableHttp) => {
-            let foreign = [command.given_at(), args.given_at(), cwd.given_at(), env.given_at()];
+            let foreign =
+                [command.given_at(), args.given_at(), cwd.given_at(), env.given_at(), sandbox.given_at()];
             lowering::warn_without_effect("streamable_http", &foreign, context);
             let headers = lowering::lower_headers(headers.into_value(), context, |it, at| {
                 lower_value(it, at, checks::check_header_value, context)

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::de::{DeferredField, Field, Ignored, NullableField, OptionalField, OrderedMap};
 use crate::dialect::lowering::SharingKey;
+use crate::dialect::sandbox::SandboxValue;
 
 /// The MCP servers of a Dominds workspace.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -20,7 +21,7 @@ pub(crate) struct DomindsFile {
 }
 
 /// The keys of stdio. Other transports ignore them, whatever their value.
-pub(crate) const STDIO_KEYS: &[&str] = &["command", "args", "cwd", "env"];
+pub(crate) const STDIO_KEYS: &[&str] = &["command", "args", "cwd", "env", "sandbox"];
 
 /// The keys of streamable_http. Other transports ignore them, whatever their value.
 pub(crate) const URL_KEYS: &[&str] = &["url", "headers", "sessionId"];
@@ -52,6 +53,9 @@ pub(crate) struct DomindsServer {
     pub(super) cwd: OptionalField<String>,
     /// Environment variables of the program, added to the inherited ones.
     pub(super) env: OptionalField<OrderedMap<DomindsValue>>,
+    /// What the processes of the server may reach: `project`, `network`, `off`, or a mapping; for stdio.
+    /// Default: `off`. Dominds itself ignores this key.
+    pub(super) sandbox: NullableField<SandboxValue>,
     /// The URL of the server; for streamable_http.
     #[schemars(regex(pattern = r"\S"))]
     pub(super) url: OptionalField<String>,

@@ -7,6 +7,7 @@ use mcp_host_model::{
 use serde::Deserialize;
 
 use crate::dialect::checks::{self, UrlRule};
+use crate::dialect::sandbox;
 use crate::dialect::write::common::{self, NamePolicies};
 use crate::dialect::write::entry_writer::EntryWriter;
 use crate::dialect::write::report::WriteReport;
@@ -37,6 +38,9 @@ pub(crate) fn write_server(
             entry.report.add_unsupported_if(spec.env_file.is_some(), "env_file", "an env file");
             entry.report.add_unsupported_if(spec.encoding != "utf-8", "encoding", "an encoding");
             common::report_inherit(spec.inherit, EnvInheritance::All, entry.report);
+            if let Some(value) = &spec.sandbox {
+                entry.add("sandbox", sandbox::written(value));
+            }
         }
         TransportSpec::Http(spec) => {
             common::write_config(config.as_ref(), None, entry.report);

@@ -1,6 +1,6 @@
 //! Lowers the command of an entry: a text, a list or a mapping (DIA-05), with its variables and working directory.
 
-use mcp_host_model::{EnvInheritance, Severity, StdioSpec};
+use mcp_host_model::{EnvInheritance, Sandbox, Severity, StdioSpec};
 
 use crate::de::Location;
 use crate::diagnostic::Code;
@@ -9,12 +9,23 @@ use crate::dialect::editor::entry_fields::StdioFields;
 use crate::dialect::editor::fields::{self, ValueReader};
 use crate::dialect::editor::wire::{CommandMapping, CommandValue};
 use crate::dialect::program_text::check_command;
+use crate::dialect::sandbox;
 
 impl StdioFields {
     /// Lowers the fields of an entry at `at` to the spec of a child process. `None` if the command is missing or
     /// invalid, which is reported.
     pub(super) fn lower(self, at: &Location, values: &ValueReader<'_>) -> Option<StdioSpec> {
-        let StdioFields { command, mut args, env, environment, required_variables, env_file, cwd } = self;
+        let StdioFields {
+            command,
+            mut args,
+            env,
+            environment,
+            required_variables,
+            env_file,
+            cwd,
+            sandbox,
+            sandbox_enabled,
+        } = self;
         let context = values.context;
         let plain = values.without_shell_syntax();
         let cwd_at = cwd.at;
@@ -76,6 +87,13 @@ impl StdioFields {
         let mut spec = StdioSpec::new(program);
         (spec.args, spec.env, spec.env_file, spec.cwd) = (args, env, env_file, cwd);
         spec.inherit = EnvInheritance::All;
+        spec.sandbox = sandbox::lower(sandbox, sandbox_enabled.into_value(), context).map(|mut sandbox| {
+            let Sandbox { read, write, deny_read, deny_write, .. } = &mut sandbox;
+            for path in [read, write, deny_read, deny_write].into_iter().flatten() {
+                *path = fields::normalize_references(path, values.rule);
+            }
+            sandbox
+        });
         Some(spec)
     }
 }

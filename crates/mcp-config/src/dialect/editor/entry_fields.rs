@@ -9,6 +9,7 @@ use crate::dialect::editor::wire::{
     CommandValue, ContinueOptions, Environment, Headers, Tools, TransportField,
 };
 use crate::dialect::lowering::SharingKey;
+use crate::dialect::sandbox::SandboxValue;
 use crate::syntax::{Content, Node};
 
 /// A field with a list of texts.
@@ -44,6 +45,8 @@ pub(super) struct StdioFields {
     pub(super) required_variables: Texts,
     pub(super) env_file: NullableField<String>,
     pub(super) cwd: NullableField<String>,
+    pub(super) sandbox: NullableField<SandboxValue>,
+    pub(super) sandbox_enabled: NullableField<bool>,
 }
 
 /// A URL of an entry and its key.
@@ -98,6 +101,8 @@ impl EntryFields {
                 required_variables: reader.read_one(EntryField::RequiredVariables),
                 env_file: reader.read_one(EntryField::EnvFile),
                 cwd: reader.read_one(EntryField::Directory),
+                sandbox: reader.read_one(EntryField::Sandbox),
+                sandbox_enabled: reader.read_one(EntryField::SandboxEnabled),
             },
             urls: reader.read_slots(EntryField::Url).map(|(key, slot)| EntryUrl { key, slot }).collect(),
             headers: choose_given(headers, context),

@@ -38,6 +38,8 @@ pub(super) enum EntryField {
     EnvFile,
     /// The working directory.
     Directory,
+    Sandbox,
+    SandboxEnabled,
     Url,
     Headers,
     /// Names of variables that hold headers.
@@ -217,6 +219,18 @@ pub(super) const KEYS: &[EntryKey] = &[
     key("env_keys", F::RequiredVariables, GOOSE, "Variables of the environment that the server needs."),
     key("envFile", F::EnvFile, COMMON, "A `.env` file; `env` takes precedence."),
     key("cwd", F::Directory, &[Common, Codex, Continue], "Its working directory, relative to the workspace."),
+    key(
+        "sandbox",
+        F::Sandbox,
+        COMMON,
+        "What the processes of the server may reach: `project`, `network`, `off`, or a mapping. Default: `off`.",
+    ),
+    key(
+        "sandboxEnabled",
+        F::SandboxEnabled,
+        COMMON,
+        "`true`: the server has a sandbox, in the form of VS Code.",
+    ),
     key("url", F::Url, ALL_BUT_GOOSE, "The URL of the server."),
     key("serverUrl", F::Url, COMMON, "The same as `url`."),
     key("httpUrl", F::Url, COMMON, "The same as `url`, over Streamable HTTP."),
@@ -297,7 +311,6 @@ pub(super) const KEYS: &[EntryKey] = &[
     key("maxRestarts", F::Kept, COMMON, "When a gateway restarts the server; kept."),
     key("restartDelay", F::Kept, COMMON, "When a gateway restarts the server; kept."),
     key("required", F::Kept, COMMON, "Whether an editor needs the server; kept."),
-    key("sandbox", F::Kept, COMMON, "The sandbox of the server; kept."),
 ];
 
 /// Keys of other programs that are not read, with the fields that they set there. Here and below, names are in lower
@@ -357,7 +370,7 @@ const IRRELEVANT: &[&str] = &[
     "supportsparalleltoolcalls envvars oauthresource experimentalenvironment bundled servername faviconurl \
      oauthheaders ssereadtimeout defaulttoolsapprovalmode",
     // Claude Code, VS Code and Gemini CLI.
-    "alwaysload sandboxenabled targetaudience targetserviceaccount extensionname",
+    "alwaysload targetaudience targetserviceaccount extensionname",
     // Roo Code and Cline.
     "watchpaths remoteconfigured",
     // LibreChat and AnythingLLM.

@@ -208,6 +208,7 @@ fn keys_without_effect<'a>(
             with_content("environment", stdio.environment.given_at()),
             with_content("envFile", stdio.env_file.given_at()),
             with_content("cwd", stdio.cwd.given_at()),
+            with_content("sandbox", stdio.sandbox.given_at()),
         ],
     }
 }

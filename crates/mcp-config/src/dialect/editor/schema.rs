@@ -13,6 +13,7 @@ use crate::dialect::editor::wire::{
     CommandValue, ContinueOptions, Environment, Headers, Tools, TransportField,
 };
 use crate::dialect::lowering::SharingKey;
+use crate::dialect::sandbox::SandboxValue;
 use crate::dialect::wire_schema::resolve_optional_marks;
 
 /// The JSON Schema of an editor file.
@@ -107,7 +108,10 @@ fn value_schema(field: EntryField, generator: &mut SchemaGenerator) -> Schema {
         | EntryField::StartSeconds
         | EntryField::StartMilliseconds => NullableField::<f64>::json_schema(generator),
         EntryField::Sharing => NullableField::<SharingKey>::json_schema(generator),
-        EntryField::Disabled | EntryField::Enabled => NullableField::<bool>::json_schema(generator),
+        EntryField::Sandbox => NullableField::<SandboxValue>::json_schema(generator),
+        EntryField::SandboxEnabled | EntryField::Disabled | EntryField::Enabled => {
+            NullableField::<bool>::json_schema(generator)
+        }
         EntryField::Tools => NullableField::<Tools>::json_schema(generator),
         EntryField::Provided => NullableField::<Ignored>::json_schema(generator),
         EntryField::Kept => OptionalField::<Ignored>::json_schema(generator),

@@ -10,6 +10,7 @@ use mcp_host_model::{
 
 use crate::dialect::checks;
 use crate::dialect::lowering::{EXTRA_METADATA, url_rule};
+use crate::dialect::sandbox;
 use crate::dialect::write::common::{self, NamePolicies};
 use crate::dialect::write::entry_writer::EntryWriter;
 use crate::dialect::write::report::WriteReport;
@@ -41,6 +42,9 @@ pub(crate) fn write_server(
             entry.add_model_text("cwd", "cwd", spec.cwd.as_ref());
             common::report_inherit(spec.inherit, EnvInheritance::All, entry.report);
             entry.report.add_unsupported_if(spec.encoding != "utf-8", "encoding", "an encoding");
+            if let Some(value) = &spec.sandbox {
+                entry.add("sandbox", sandbox::written(value));
+            }
         }
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
             // Files of this dialect keep the key `auth` as it is.

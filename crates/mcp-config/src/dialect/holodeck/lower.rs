@@ -11,7 +11,7 @@ use crate::dialect::holodeck::transport::{ItemField, TransportFields};
 use crate::dialect::holodeck::wire::{HoloDeckTransport, ToolItem};
 use crate::dialect::holodeck::{fields, transport};
 use crate::dialect::lowering::collect_metadata;
-use crate::dialect::{checks, lowering};
+use crate::dialect::{checks, lowering, sandbox};
 use crate::syntax::template::parse_value;
 use crate::syntax::{KeyKind, Node};
 
@@ -42,6 +42,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         is_retrieval,
         defer_loading,
         sharing,
+        sandbox,
     } = item;
     let variables = context.rules.reference_rule;
     let given = [("server", server.is_given()), ("description", description.is_given())];
@@ -107,9 +108,11 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
             let mut spec = StdioSpec::new(command);
             (spec.args, spec.env, spec.encoding) = (args, env, encoding);
             spec.env_file = env_file.into_value().map(|it| parse_value(it, variables));
+            spec.sandbox = sandbox::lower(sandbox, None, context);
             TransportSpec::Stdio(spec)
         }
         kind @ (TransportKind::Sse | TransportKind::WebSocket | TransportKind::Http | _) => {
+            lowering::warn_without_effect(kind.as_str(), &[sandbox.given_at()], context);
             let mut spec = UrlSpec::new(transport_fields.lower_url(kind)?);
             spec.terminate_on_close = terminate_on_close.into_value().unwrap_or(true);
             if kind != TransportKind::WebSocket {

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::de::{Field, NullableField, OptionalField, OrderedMap, RawObject};
 use crate::dialect::lowering::SharingKey;
+use crate::dialect::sandbox::SandboxValue;
 
 /// An MCP server that an agent may use.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -75,6 +76,9 @@ pub(crate) struct ToolItem {
     /// Which clients of a gateway share a running instance. `auto`: all, until the server sends a request such as
     /// sampling, elicitation or roots; then each client has its own. Default: `auto`. HoloDeck itself refuses this key.
     pub(super) sharing: OptionalField<SharingKey>,
+    /// What the processes of the server may reach: `project`, `network`, `off`, or a mapping; for stdio.
+    /// Default: `off`. HoloDeck itself refuses this key.
+    pub(super) sandbox: NullableField<SandboxValue>,
 }
 
 /// The transports of HoloDeck.

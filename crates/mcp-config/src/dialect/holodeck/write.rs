@@ -9,6 +9,7 @@ use mcp_host_model::{
 
 use crate::dialect::checks;
 use crate::dialect::lowering::url_rule;
+use crate::dialect::sandbox;
 use crate::dialect::write::common;
 use crate::dialect::write::entry_writer::EntryWriter;
 use crate::dialect::write::report::WriteReport;
@@ -43,7 +44,7 @@ pub(crate) fn write_server(
         entry.add_text("transport", kind.as_str());
     }
     match transport {
-        TransportSpec::Stdio(spec) => write_stdio(spec, rules, &mut entry)?,
+        TransportSpec::Stdio(spec) => write_stdio(spec, origin.dialect(), rules, &mut entry)?,
         TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec) => {
             write_url(spec, kind, rules, &mut entry)?;
         }
@@ -131,7 +132,12 @@ fn write_name(id: &str, rules: &ProfileRules, report: &mut WriteReport<'_>) -> O
 }
 
 /// Adds the fields of a child process. `None` if it cannot be written, which is reported.
-fn write_stdio(spec: &StdioSpec, rules: &ProfileRules, entry: &mut EntryWriter<'_, '_>) -> Option<()> {
+fn write_stdio(
+    spec: &StdioSpec,
+    origin: Dialect,
+    rules: &ProfileRules,
+    entry: &mut EntryWriter<'_, '_>,
+) -> Option<()> {
     let command = &spec.command;
     if let Some(commands) = rules.allowed_commands
         && !commands.contains(&command.as_str())
@@ -147,6 +153,11 @@ fn write_stdio(spec: &StdioSpec, rules: &ProfileRules, entry: &mut EntryWriter<'
     let key = if rules.unsupported_keys.contains(&"envFile") { "env_file" } else { "envFile" };
     entry.add_value(key, "env_file", spec.env_file.as_ref());
     common::report_inherit(spec.inherit, EnvInheritance::Safe, entry.report);
+    match &spec.sandbox {
+        // HoloDeck refuses the key, so it is written only where it was.
+        Some(value) if origin == Dialect::HoloDeck => entry.add("sandbox", sandbox::written(value)),
+        sandbox => entry.report.add_unsupported_if(sandbox.is_some(), "sandbox", "a sandbox"),
+    }
     entry.report.add_unsupported_if(spec.cwd.is_some(), "cwd", "a working directory");
     entry.add_model_text("encoding", "encoding", Some(&spec.encoding).filter(|it| *it != "utf-8"));
     Some(())

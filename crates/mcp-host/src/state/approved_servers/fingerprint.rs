@@ -1,8 +1,8 @@
 //! The fingerprint of a server: a hash of what its entry starts or connects to.
 //!
-//! It covers the program, the arguments, the URL, the working directory, the names of variables and headers, what the
-//! files of the project state as their values, and the content of scripts that lie in the project. It does not cover
-//! the values of the user's own variables, so that a renewed token needs no new approval.
+//! It covers the program, the arguments, the URL, the working directory, the sandbox, the names of variables and
+//! headers, what the files of the project state as their values, and the content of scripts that lie in the project. It
+//! does not cover the values of the user's own variables, so that a renewed token needs no new approval.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -66,6 +66,10 @@ fn add_process(fields: &mut Fields, endpoint: &StdioEndpoint, written: &[(String
     }
     fields.add("folder", &endpoint.cwd.as_deref().unwrap_or(Path::new("")).to_string_lossy());
     fields.add("inherited", &format!("{:?}", endpoint.inherit));
+    // Not without a sandbox, so that earlier approvals of servers without one stay valid.
+    if let Some(sandbox) = &endpoint.sandbox {
+        fields.add("sandbox", &format!("{sandbox:?}"));
+    }
     let mut variables: Vec<(&str, String)> = Vec::new();
     for (name, value) in &endpoint.env {
         let is_written = written.iter().any(|it| it.0 == *name);

@@ -68,6 +68,7 @@ fn rpt_281_fingerprint_covers_what_is_started() {
         ("${env:TOKEN}", "${env:KEY}"),
         ("{\"command\"", "{\"cwd\": \"/tmp\", \"command\""),
         ("{\"command\"", "{\"envFile\": \".env\", \"command\""),
+        ("{\"command\"", "{\"sandbox\": \"project\", \"command\""),
     ] {
         let changed = ENTRY.replace(from, to);
         assert_ne!(changed, ENTRY, "{from}");

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use mcp_host_model::{
-    EnvInheritance, NameClass, NameLimit, NamePolicy, NameTransform, SseFallback, StdioEndpoint, UrlEndpoint,
+    EnvInheritance, NameClass, NameLimit, NamePolicy, NameTransform, Sandbox, SandboxPreset, SseFallback,
+    StdioEndpoint, UrlEndpoint,
 };
 
 use super::*;
@@ -45,6 +46,8 @@ fn dm_098_each_setting_of_a_process_causes_a_restart() {
         stdio(|it| it.cwd = Some("/".into())),
         stdio(|it| it.cwd = Some(String::new().into())),
         stdio(|it| it.encoding = "latin1".into()),
+        stdio(|it| it.sandbox = Some(Sandbox::new(SandboxPreset::Project))),
+        stdio(|it| it.sandbox = Some(Sandbox::new(SandboxPreset::Network))),
         http(|_| {}),
         http(|it| it.url = "https://example.com/mcp2".parse().expect("a URL")),
         http(|it| it.headers[0].1 = "2".into()),

@@ -11,8 +11,8 @@ mod windows;
 pub use unix::raise_descriptor_limit;
 #[cfg(unix)]
 pub(super) use unix::{
-    Child, DEFAULT_PATH, ENDS_GROUPS_WITH_HOST, REQUIRED_VARIABLES, StderrPipe, StdinPipe, StdoutPipe,
-    create_private_folder, end_processes, environment_name, is_executable, kill_by_token,
+    Child, DEFAULT_PATH, ENDS_GROUPS_WITH_HOST, HAS_SANDBOX, REQUIRED_VARIABLES, StderrPipe, StdinPipe,
+    StdoutPipe, create_private_folder, end_processes, environment_name, is_executable, kill_by_token,
     non_blocking_reader, open_for_appending, open_lock_file, process_exit, program_file_names,
     program_metadata, set_pipe_capacity,
 };
@@ -20,8 +20,8 @@ pub(super) use unix::{
 pub use windows::raise_descriptor_limit;
 #[cfg(windows)]
 pub(super) use windows::{
-    Child, DEFAULT_PATH, ENDS_GROUPS_WITH_HOST, REQUIRED_VARIABLES, StderrPipe, StdinPipe, StdoutPipe,
-    create_private_folder, end_processes, environment_name, is_executable, kill_by_token,
+    Child, DEFAULT_PATH, ENDS_GROUPS_WITH_HOST, HAS_SANDBOX, REQUIRED_VARIABLES, StderrPipe, StdinPipe,
+    StdoutPipe, create_private_folder, end_processes, environment_name, is_executable, kill_by_token,
     non_blocking_reader, open_for_appending, open_lock_file, process_exit, program_file_names,
     program_metadata, set_pipe_capacity,
 };

@@ -65,6 +65,9 @@ async fn run_steps(
             step_log.begin("program");
             let result = check_program(stdio).await;
             step_log.record("program", result)?;
+            if let Some(sandbox) = &stdio.sandbox {
+                step_log.record("sandbox", StepResult::passed(sandbox.to_string()))?;
+            }
         }
         Endpoint::Sse(url) | Endpoint::WebSocket(url) | Endpoint::Http(url) => {
             check_network(step_log, url, server.spec.limits.connect).await?;

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use mcp_host_config::Colour;
-use mcp_host_model::{Exposure, ExposureRules, ServerId};
+use mcp_host_config::{Colour, ResolvedServer};
+use mcp_host_model::{Endpoint, Exposure, ExposureRules, ServerId};
 use mcp_host_registry::{
     Builtins, Catalog, CatalogServer, CompiledRules, Decision, ExposureVerdict, ListKind, RuleStep,
     ToolLookup, decide_all,
@@ -104,6 +104,8 @@ async fn prepare(context: &Context, args: ExplainArgs) -> Result<PreparedExplain
     let colour = context.console.err_colour;
     let err = config.detection_notes() + &config.syntax_diagnostics_text(colour);
     context.print(Report::err(err)).await;
+    let notes = config.loaded.desired.servers.iter().filter_map(|it| sandbox_note(context, it));
+    context.print(Report::err(notes.collect())).await;
     let valid = &config.loaded.reading.servers;
     let servers = if start && server.is_none() && valid.len() > 1 {
         valid.iter().map(|spec| spec.id.clone()).collect()
@@ -113,6 +115,14 @@ async fn prepare(context: &Context, args: ExplainArgs) -> Result<PreparedExplain
     let approval = load_approval(context, &config.path).await?;
     let names = [(ListKind::Tool, tool), (ListKind::Prompt, prompt), (ListKind::Resource, resource)];
     Ok(PreparedExplain { config, servers, names, approval })
+}
+
+/// A note about the sandbox of a server, if it has one.
+fn sandbox_note(context: &Context, server: &ResolvedServer) -> Option<String> {
+    let Endpoint::Stdio(stdio) = &server.endpoint else { return None };
+    let sandbox = stdio.sandbox.as_ref()?;
+    let (id, sandbox) = (sanitize::line(server.spec.id.as_str()), sanitize::line(&sandbox.to_string()));
+    Some(context.console.note(&format!("{id} runs in a sandbox: {sandbox}")))
 }
 
 /// Explains each requested name by the rules of a server. `offer` is what the server offers, if it was started.

@@ -208,7 +208,7 @@ mod tests {
     fn program(command: &str, args: &[&str]) -> ChildCommand {
         let path = ("PATH".into(), "/usr/bin:/bin".into());
         let args = args.iter().map(|it| (*it).to_owned()).collect();
-        ChildCommand { command: command.to_owned(), args, env: [path].into(), cwd: None }
+        ChildCommand { command: command.to_owned(), args, env: [path].into(), cwd: None, sandbox: None }
     }
 
     /// Written by another process: a file that is open for writing cannot be executed, and a child of another test may

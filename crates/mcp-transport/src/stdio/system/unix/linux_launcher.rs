@@ -31,6 +31,8 @@ use tokio::io::unix::AsyncFd;
 use super::child_status::ChildStatus;
 use super::descriptor_limit::{DescriptorLimit, original_limit};
 use super::files::DEFAULT_PATH;
+use super::linux_sandbox::PreparedSandbox;
+use crate::error::sandbox_error::SandboxError;
 use crate::stdio::program::ChildCommand;
 
 /// Stack size for [`ChildPlan::run_in_child`], which needs a few hundred bytes, with room for unoptimized builds.
@@ -78,6 +80,7 @@ impl UnreapedChild {
 /// Fails if no process can be created or the program cannot be executed; no process is left then.
 pub(super) fn launch(program: &ChildCommand, streams: &[OwnedFd; 3]) -> io::Result<UnreapedChild> {
     let texts = ExecStrings::new(program)?;
+    let sandbox = program.sandbox.as_ref().map(|it| PreparedSandbox::new(it, program)).transpose()?;
     let arguments = null_terminated(&texts.arguments);
     let plan = ChildPlan {
         texts: &texts,
@@ -91,7 +94,9 @@ pub(super) fn launch(program: &ChildCommand, streams: &[OwnedFd; 3]) -> io::Resu
         streams: streams.each_ref().map(AsRawFd::as_raw_fd),
         parent: nix::unistd::getpid().as_raw(),
         descriptor_limit: original_limit(),
+        restriction: sandbox.as_ref().map(Restriction::new),
         failure: Cell::new(0),
+        restriction_failed: Cell::new(false),
     };
     let mut stack = vec![0; STACK_BYTES];
     // One of our signal handlers must not run in the child, where it would modify our memory.
@@ -115,7 +120,12 @@ pub(super) fn launch(program: &ChildCommand, streams: &[OwnedFd; 3]) -> io::Resu
         errno => {
             // It is about to exit, and only this thread waits for it.
             while nix::sys::wait::waitpid(process.0, None) == Err(Errno::EINTR) {}
-            Err(io::Error::from_raw_os_error(errno))
+            let error = io::Error::from_raw_os_error(errno);
+            Err(if plan.restriction_failed.get() {
+                SandboxError::Refused(error.to_string()).into()
+            } else {
+                error
+            })
         }
     }
 }
@@ -132,7 +142,7 @@ struct ExecStrings {
 
 impl ExecStrings {
     fn new(program: &ChildCommand) -> io::Result<ExecStrings> {
-        let ChildCommand { command, args, env, cwd } = program;
+        let ChildCommand { command, args, env, cwd, sandbox: _ } = program;
         let path = env.get(OsStr::new("PATH")).map(|it| it.as_bytes());
         let arguments = [command].into_iter().chain(args).map(|it| it.clone().into_bytes());
         let environment = env.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
@@ -175,8 +185,11 @@ struct ChildPlan<'a> {
     parent: c_int,
     /// The limit of open files of the program, if it is not that of the host.
     descriptor_limit: Option<DescriptorLimit>,
+    restriction: Option<Restriction>,
     /// The errno of the step that failed, for the parent.
     failure: Cell<c_int>,
+    /// Whether that step was the sandbox.
+    restriction_failed: Cell<bool>,
 }
 
 impl ChildPlan<'_> {
@@ -212,6 +225,12 @@ impl ChildPlan<'_> {
                 return Errno::last_raw();
             }
             reset_signals();
+            if let Some(restriction) = &self.restriction
+                && let Err(errno) = restriction.apply()
+            {
+                self.restriction_failed.set(true);
+                return errno;
+            }
             self.execute()
         }
     }
@@ -241,6 +260,44 @@ impl ChildPlan<'_> {
         errno_of_search
     }
 }
+
+/// A sandbox in the form of the kernel.
+struct Restriction {
+    /// The descriptor of the Landlock ruleset.
+    ruleset: c_int,
+    filters: Vec<libc::sock_fprog>,
+}
+
+impl Restriction {
+    fn new(sandbox: &PreparedSandbox) -> Restriction {
+        Restriction { ruleset: sandbox.ruleset(), filters: sandbox.programs() }
+    }
+
+    /// Restricts the child for good: no new privileges, no capabilities, no core dumps, Landlock, and the filters.
+    /// Returns the errno of a failure.
+    unsafe fn apply(&self) -> Result<(), c_int> {
+        let check = |result: libc::c_long| if result == -1 { Err(Errno::last_raw()) } else { Ok(()) };
+        // SAFETY: system calls with pointers to locals and to data that `launch` keeps alive.
+        unsafe {
+            check(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into())?;
+            // The third version of the structs has two sets of three words.
+            let header = [CAPABILITY_VERSION, 0];
+            let none = [0_u32; 6];
+            check(libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()))?;
+            let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            check(libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core).into())?;
+            check(libc::syscall(libc::SYS_landlock_restrict_self, self.ruleset, 0))?;
+            for filter in &self.filters {
+                let program = ptr::from_ref(filter);
+                check(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, program, 0, 0).into())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The version of the structs of `capset` (`_LINUX_CAPABILITY_VERSION_3`).
+const CAPABILITY_VERSION: u32 = 0x2008_0522;
 
 /// Marks all descriptors but the standard streams, so that the new program does not get those that the host inherited.
 unsafe fn close_other_descriptors_on_exec() {

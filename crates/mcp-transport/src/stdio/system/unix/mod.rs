@@ -6,6 +6,8 @@ mod descriptor_limit;
 mod files;
 #[cfg(target_os = "linux")]
 mod linux_launcher;
+#[cfg(target_os = "linux")]
+mod linux_sandbox;
 mod pipes;
 mod process_group;
 #[cfg(not(target_os = "linux"))]
@@ -23,3 +25,6 @@ pub(in crate::stdio) use tagged_processes::{end_processes, kill_by_token};
 
 /// Whether the system ends all processes of a server when the host ends. Here it ends direct children only, on Linux.
 pub(in crate::stdio) const ENDS_GROUPS_WITH_HOST: bool = false;
+
+/// Whether the system can restrict what a server reaches.
+pub(in crate::stdio) const HAS_SANDBOX: bool = cfg!(target_os = "linux");

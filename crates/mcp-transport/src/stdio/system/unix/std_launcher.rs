@@ -38,7 +38,7 @@ impl UnreapedChild {
 /// Starts the program as the leader of a process group of its own, with these descriptors as standard input, output and
 /// error.
 pub(super) fn launch(program: &ChildCommand, streams: &[OwnedFd; 3]) -> io::Result<UnreapedChild> {
-    let ChildCommand { command, args, env, cwd } = program;
+    let ChildCommand { command, args, env, cwd, sandbox: _ } = program;
     let [stdin, stdout, stderr] = streams;
     let mut command = Command::new(command);
     command.args(args).env_clear().envs(env).process_group(0);

@@ -15,3 +15,6 @@ pub(in crate::stdio) use pipes::{StderrPipe, StdinPipe, StdoutPipe, set_pipe_cap
 
 /// Whether the system ends all processes of a server when the host ends: the last handle of their job is closed then.
 pub(in crate::stdio) const ENDS_GROUPS_WITH_HOST: bool = true;
+
+/// Whether the system can restrict what a server reaches.
+pub(in crate::stdio) const HAS_SANDBOX: bool = false;

@@ -24,7 +24,7 @@ use request::{AddRequest, build_request};
 
 /// Adds a server. Blocks.
 pub(crate) fn run(context: &Context, args: AddArgs) -> Result<Report, Failure> {
-    let AddRequest { file, server, mode, required_variables, secrets } =
+    let AddRequest { file, server, sandbox, mode, required_variables, secrets } =
         build_request(args).map_err(Failure::usage)?;
     let name = server.name().to_owned();
     let edit = Edit { server: &name, done: "added", unchanged: "already exists", mode };
@@ -34,7 +34,7 @@ pub(crate) fn run(context: &Context, args: AddArgs) -> Result<Report, Failure> {
         if prompts_for_inputs(document) {
             prompted = secrets;
         }
-        server.into_spec(document.profile, &prompted)
+        server.into_spec(document.profile, &prompted, sandbox)
     };
     let is_nearest = file.as_os_str().is_empty();
     let mut report = if !is_nearest && file.try_exists().is_ok_and(|exists| !exists) {

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use mcp_host_config::{
     Document, NewServer, NewTransport, PackageKind, Profile, PublishedServer, UrlTransportKind,
-    parse_server_json, read,
+    parse_server_json, propose_sandbox, read,
 };
-use mcp_host_model::{ServerId, ServerSpec, Severity};
+use mcp_host_model::{Sandbox, ServerId, ServerSpec, Severity, TransportSpec};
 use serde_json::{Value, json};
 
 use super::words::{AddWords, Description, WordSource, read_words};
-use crate::args::{AddArgs, TransportName};
+use crate::args::{AddArgs, SandboxChoice, TransportName};
 use crate::commands::files::edit::EditMode;
 use crate::config::locate::names_config;
 use crate::runtime::bounded_read::{input_name, read_file};
@@ -22,6 +22,7 @@ const MAX_SERVER_JSON: u64 = 2 << 20;
 pub(super) struct AddRequest {
     pub(super) file: PathBuf,
     pub(super) server: AddedServer,
+    pub(super) sandbox: Option<SandboxChoice>,
     pub(super) mode: EditMode,
     /// The variables that the server needs, each as `NAME: description`.
     pub(super) required_variables: Vec<String>,
@@ -47,11 +48,23 @@ impl AddedServer {
     }
 
     /// The spec for a file of `profile`, whose editor prompts for the variables `prompted`.
-    pub(super) fn into_spec(self, profile: Profile, prompted: &[String]) -> ServerSpec {
-        match self {
+    pub(super) fn into_spec(
+        self,
+        profile: Profile,
+        prompted: &[String],
+        sandbox: Option<SandboxChoice>,
+    ) -> ServerSpec {
+        let mut spec = match self {
             AddedServer::New(server) => server.with_inputs_for(prompted).into_spec(profile),
             AddedServer::Entry(spec) => *spec,
+        };
+        if let (Some(choice), TransportSpec::Stdio(stdio)) = (sandbox, &mut spec.transport) {
+            stdio.sandbox = Some(match choice {
+                SandboxChoice::Proposed => propose_sandbox(&stdio.command),
+                SandboxChoice::Preset(preset) => Sandbox::new(preset),
+            });
         }
+        spec
     }
 }
 
@@ -83,6 +96,7 @@ pub(super) fn build_request(args: AddArgs) -> Result<AddRequest, String> {
         header,
         bearer_token_env_var,
         description,
+        sandbox,
         dry_run,
     } = args;
     let words: Vec<String> = file.into_iter().chain(server).chain(words).collect();
@@ -111,6 +125,9 @@ pub(super) fn build_request(args: AddArgs) -> Result<AddRequest, String> {
         .extend(bearer_token_env_var.map(|name| ("Authorization".to_owned(), format!("Bearer ${{{name}}}"))));
     let env = read_variables(env)?;
     check_options(&source, transport, &headers, &env)?;
+    if sandbox.is_some() && matches!(source, Source::Words(WordSource::Url(_))) {
+        return Err("`--sandbox` is for a program".to_owned());
+    }
     let mode = EditMode::new(dry_run);
     let options = ServerOptions { args, env, headers, transport };
     let described = match source {
@@ -135,6 +152,7 @@ pub(super) fn build_request(args: AddArgs) -> Result<AddRequest, String> {
             return Ok(AddRequest {
                 file,
                 server,
+                sandbox,
                 mode,
                 required_variables: Vec::new(),
                 secrets: Vec::new(),
@@ -148,7 +166,8 @@ pub(super) fn build_request(args: AddArgs) -> Result<AddRequest, String> {
         ServerId::parse(&name).map_err(|error| format!("{error}; give the server's name after the file"))?;
     let mut server = NewServer::new(id, transport);
     server.description = description.or(own);
-    Ok(AddRequest { file, server: AddedServer::New(server), mode, required_variables, secrets })
+    let server = AddedServer::New(server);
+    Ok(AddRequest { file, server, sandbox, mode, required_variables, secrets })
 }
 
 /// The options of the command line that belong to the server.

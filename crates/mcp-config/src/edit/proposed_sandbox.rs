@@ -1,0 +1,43 @@
+//! The sandbox that is proposed for a new server, by the kind of its program.
+
+use mcp_host_model::{Sandbox, SandboxPreset};
+
+/// The ports of names of hosts and of package registries.
+const REGISTRY_PORTS: [u16; 2] = [53, 443];
+
+/// Proposes a sandbox for a server with this command.
+///
+/// A launcher that downloads packages may write their cache and connect to registries. A container has a boundary of
+/// its own, and its client needs the service of the containers, so it gets no sandbox. Any other program gets the
+/// preset `project`.
+pub fn propose_sandbox(command: &str) -> Sandbox {
+    let name = command.rsplit(['/', '\\']).next().unwrap_or_default();
+    let caches: &[&str] = match name {
+        "docker" | "podman" | "nerdctl" => return Sandbox::new(SandboxPreset::Off),
+        "npx" | "npm" => &["~/.npm"],
+        "bunx" | "bun" => &["~/.bun"],
+        "uvx" | "uv" => &["~/.cache/uv", "~/.local/share/uv"],
+        "pipx" => &["~/.cache/pip", "~/.local/share/pipx"],
+        "deno" => &["~/.cache/deno"],
+        _ => return Sandbox::new(SandboxPreset::Project),
+    };
+    let mut res = Sandbox::new(SandboxPreset::Project);
+    res.write = caches.iter().map(|it| (*it).to_owned()).collect();
+    res.ports = REGISTRY_PORTS.to_vec();
+    res
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sandbox_is_proposed_by_the_kind_of_the_program() {
+        let check = |command: &str, want: &str| assert_eq!(propose_sandbox(command).to_string(), want);
+        check("npx", "project, may write ~/.npm, may connect to port 53 443");
+        check("/usr/bin/uvx", "project, may write ~/.cache/uv ~/.local/share/uv, may connect to port 53 443");
+        check("docker", "off");
+        check("python3", "project, has no network");
+        check("./server", "project, has no network");
+    }
+}
