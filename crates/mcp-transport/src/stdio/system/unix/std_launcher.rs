@@ -38,7 +38,8 @@ impl UnreapedChild {
 /// Starts the program as the leader of a process group of its own, with these descriptors as standard input, output and
 /// error.
 pub(super) fn launch(program: &ChildCommand, streams: &[OwnedFd; 3]) -> io::Result<UnreapedChild> {
-    let ChildCommand { command, args, env, cwd, sandbox: _ } = program;
+    let ChildCommand { command, args, env, cwd, sandbox } = program;
+    debug_assert!(sandbox.is_none(), "a server with a sandbox is refused before");
     let [stdin, stdout, stderr] = streams;
     let mut command = Command::new(command);
     command.args(args).env_clear().envs(env).process_group(0);

@@ -34,7 +34,8 @@ impl Child {
     pub(in crate::stdio) fn start(program: &ChildCommand) -> io::Result<Child> {
         static KEEP_STREAMS: Once = Once::new();
         KEEP_STREAMS.call_once(console::keep_standard_streams);
-        let ChildCommand { command: _, args, env, cwd, sandbox: _ } = program;
+        let ChildCommand { command: _, args, env, cwd, sandbox } = program;
+        debug_assert!(sandbox.is_none(), "a server with a sandbox is refused before");
         let file = find_file(program)?;
         let stdin = Pipe::new(Direction::ToChild)?;
         let stdout = Pipe::new(Direction::FromChild)?;
