@@ -49,3 +49,25 @@ fn server_is_added_in_the_words_of_other_programs() {
     let run = workspace.run(&["add", ".", "b", "--", "npx", "pkg", "--dry-run"]);
     assert!(run.code == Some(0) && run.out.contains("--dry-run"), "an argument of the program: {run:?}");
 }
+
+/// RPT-316
+#[test]
+fn rpt_316_sandbox_is_proposed_by_the_kind_of_the_program() {
+    let files = |sandbox: &str, command: &str| {
+        added(&[".mcp.json", "files", sandbox, "--", command, "pkg"], ".mcp.json")
+    };
+    assert_eq!(
+        files("--sandbox", "npx"),
+        r#"{ "mcpServers": { "files": { "command": "npx", "args": ["pkg"], "sandbox": { "preset": "project", "write": ["~/.npm"], "ports": [53, 443] } } } }"#
+    );
+    assert_eq!(
+        files("--sandbox", "docker"),
+        r#"{ "mcpServers": { "files": { "command": "docker", "args": ["pkg"], "sandbox": "off" } } }"#
+    );
+    assert_eq!(
+        files("--sandbox=network", "python3"),
+        r#"{ "mcpServers": { "files": { "command": "python3", "args": ["pkg"], "sandbox": "network" } } }"#
+    );
+    let run = Workspace::empty().run(&["add", "a", "https://x.example/mcp", "--sandbox"]);
+    assert!(run.code == Some(2) && run.err.contains("`--sandbox` is for a program"), "{run:?}");
+}

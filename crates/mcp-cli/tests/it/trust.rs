@@ -194,3 +194,18 @@ fn rpt_283_server_that_the_user_adds_is_approved() {
         assert_eq!(tools.code == Some(0), code, "{tools:?}");
     }
 }
+
+/// RPT-316
+#[test]
+fn rpt_316_sandbox_is_shown_before_a_server_starts() {
+    let workspace = Workspace::empty();
+    let sandbox = r#""sandbox": {"write": ["/w"], "ports": [443]}"#;
+    workspace.write(FILE, &DEMO.replace("\"args\"", &format!("{sandbox}, \"args\"")));
+    let shown = "project, may write /w, may connect to port 443";
+    let trusted = run(&workspace, &["trust"]);
+    assert!(trusted.out.contains(&format!("\n    in a sandbox: {shown}\n")), "{trusted:?}");
+    let explained = run(&workspace, &["explain", "--tool", "echo"]);
+    assert!(explained.err.contains(&format!("demo runs in a sandbox: {shown}")), "{explained:?}");
+    let doctor = run(&workspace, &["doctor"]);
+    assert!(doctor.out.contains("sandbox") && doctor.out.contains(shown), "{doctor:?}");
+}
