@@ -36,22 +36,21 @@ pub(crate) fn find_nearest<'a>(slices: &'a [Arc<ServerSlice>], name: &str) -> Op
         return None;
     }
     let limit = (name.chars().count() / 3).clamp(1, 3);
-    let name_counts = count_characters(name);
+    let name_bytes = count_bytes(name);
     // An edit changes the length by at most one character, which has at most four bytes. Most names end here.
     let max_difference = if name.is_ascii() { limit } else { 4 * limit };
     let has_similar_length = |other: &str| {
         let difference = other.len().abs_diff(name.len());
         difference <= max_difference || (difference <= 4 * limit && !other.is_ascii())
     };
-    // One edit replaces at most one character, so names with too many different characters are skipped.
+    // One edit replaces at most one character, so names with too many different bytes are skipped.
     let distance = |other: &str| {
-        if !has_similar_length(other) {
+        if !has_similar_length(other) || other.len() > MAX_NAME_BYTES {
             return None;
         }
-        let counts = count_characters(other);
-        let difference: usize =
-            counts.iter().zip(&name_counts).map(|(left, right)| usize::from(left.abs_diff(*right))).sum();
-        (difference <= 2 * limit && other.len() <= MAX_NAME_BYTES).then(|| strsim::osa_distance(other, name))
+        let max_difference = if other.is_ascii() { max_difference } else { 4 * limit };
+        let is_similar = difference(&count_bytes(other), &name_bytes) <= 2 * max_difference;
+        is_similar.then(|| strsim::osa_distance(other, name))
     };
     let is_named = |slice: &&Arc<ServerSlice>| name.starts_with(slice.entry.id.as_str());
     let named = slices.iter().filter(is_named);
@@ -68,12 +67,19 @@ pub(crate) fn find_nearest<'a>(slices: &'a [Arc<ServerSlice>], name: &str) -> Op
         .map(|(_, tool)| tool)
 }
 
-/// Counts the characters of `name`, by their last five bits.
-fn count_characters(name: &str) -> [u8; 32] {
-    let mut res = [0; 32];
-    for character in name.chars() {
-        let count: &mut u8 = &mut res[character as usize % 32];
+/// Counts the bytes of `name`, which are at most 256, by their last five bits.
+fn count_bytes(name: &str) -> [u8; 32] {
+    let mut res = [0_u8; 32];
+    for byte in name.bytes() {
+        let count = &mut res[usize::from(byte % 32)];
         *count = count.saturating_add(1);
     }
     res
+}
+
+/// The number of bytes by which two names differ, regardless of their order.
+fn difference(left: &[u8; 32], right: &[u8; 32]) -> usize {
+    // Small integers, so that the compiler compares many at once.
+    let sum: u16 = left.iter().zip(right).map(|(left, right)| u16::from(left.abs_diff(*right))).sum();
+    usize::from(sum)
 }
