@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mcp_host_model::{HeaderArgument, Method, RawJson, ServerId};
 use mcp_host_registry::{
@@ -98,12 +98,23 @@ pub(crate) struct DefinitionList {
 
 /// Consecutive definitions of a list: those of one server, or those of the gateway.
 #[derive(Debug, Default)]
-struct DefinitionPart {
+pub(crate) struct DefinitionPart {
     /// The definitions, separated by commas.
     text: Vec<u8>,
     entries: Vec<DefinitionEntry>,
     /// The arguments that headers repeat, by the position of the tool. Most tools have none.
     header_arguments: ahash::HashMap<usize, Vec<HeaderArgument>>,
+    /// What is the same for all listings that show the whole part, computed by the first one.
+    summary: OnceLock<PartSummary>,
+}
+
+/// What is known of a whole part.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PartSummary {
+    /// The hash of all entries.
+    pub(crate) hash: blake3::Hash,
+    /// Whether all entries are for models.
+    pub(crate) is_for_models: bool,
 }
 
 /// One definition.
@@ -119,13 +130,6 @@ pub(crate) struct DefinitionEntry {
     key: Option<Arc<str>>,
     /// Whether it is for models; a tool may be for apps only.
     pub(crate) is_for_models: bool,
-}
-
-impl DefinitionEntry {
-    /// Its size in bytes.
-    pub(crate) fn len(&self) -> usize {
-        self.range.len()
-    }
 }
 
 impl Definitions {
@@ -306,8 +310,34 @@ impl DefinitionPart {
         self.entries.push(DefinitionEntry { range, hash, target, key, is_for_models: true });
     }
 
+    /// The entries in their order.
+    pub(crate) fn entries(&self) -> &[DefinitionEntry] {
+        &self.entries
+    }
+
+    /// The server of its entries; `None` for the gateway's own.
+    pub(crate) fn server(&self) -> Option<&ServerId> {
+        self.entries.first()?.target.as_ref().map(|target| &target.server)
+    }
+
+    /// What is known of the whole part.
+    pub(crate) fn summary(&self) -> PartSummary {
+        *self.summary.get_or_init(|| PartSummary {
+            hash: hash_of(&self.entries),
+            is_for_models: self.entries.iter().all(|entry| entry.is_for_models),
+        })
+    }
+
+    /// The number of consecutive entries from the first one of `range` on whose text has at most `max_bytes`, with a
+    /// comma after each.
+    pub(crate) fn count_fitting(&self, range: Range<usize>, max_bytes: usize) -> usize {
+        let Some([first, ..]) = self.entries.get(range.clone()) else { return 0 };
+        let start = first.range.start;
+        self.entries[range].partition_point(|entry| entry.range.end + 1 - start <= max_bytes)
+    }
+
     /// The text of consecutive entries, with commas between them.
-    fn text(&self, range: Range<usize>) -> &[u8] {
+    pub(crate) fn text(&self, range: Range<usize>) -> &[u8] {
         match &self.entries[range] {
             [] => &[],
             [first, .., last] => &self.text[first.range.start..last.range.end],
@@ -338,22 +368,32 @@ impl DefinitionList {
         self.len
     }
 
-    /// The part that has the entry at a position, and the position in it.
-    fn locate(&self, at: usize) -> (&DefinitionPart, usize) {
-        let part = self.starts.partition_point(|start| *start <= at) - 1;
-        (&self.parts[part], at - self.starts[part])
-    }
-
     /// The definition at a position.
     pub(crate) fn entry(&self, at: usize) -> &DefinitionEntry {
         let (part, at) = self.locate(at);
-        &part.entries[at]
+        &self.parts[part].entries[at]
     }
 
     /// The arguments of the tool at this position that headers repeat.
     pub(crate) fn header_arguments(&self, at: usize) -> &[HeaderArgument] {
         let (part, at) = self.locate(at);
-        part.header_arguments.get(&at).map_or(&[], |repeated| repeated)
+        self.parts[part].header_arguments.get(&at).map_or(&[], |repeated| repeated)
+    }
+
+    /// The parts, each with the position of its first entry.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (usize, &DefinitionPart)> {
+        self.starts.iter().copied().zip(self.parts.iter().map(|part| &**part))
+    }
+
+    /// Whether several entries have the same key.
+    pub(crate) fn has_repeated_keys(&self) -> bool {
+        !self.previous.is_empty()
+    }
+
+    /// The number of the part that has the entry at a position, and the position in it.
+    pub(crate) fn locate(&self, at: usize) -> (usize, usize) {
+        let part = self.starts.partition_point(|start| *start <= at) - 1;
+        (part, at - self.starts[part])
     }
 
     /// The definitions in their order.
@@ -370,18 +410,13 @@ impl DefinitionList {
     fn with_earlier(&self, at: Option<usize>) -> impl Iterator<Item = usize> {
         std::iter::successors(at, |at| self.previous.get(at).copied())
     }
+}
 
-    /// Writes consecutive entries, with commas between them.
-    pub(crate) fn write(&self, range: Range<usize>, output: &mut Vec<u8>) {
-        let mut start = range.start;
-        while start < range.end {
-            let (part, at) = self.locate(start);
-            let end = part.entries.len().min(at + range.end - start);
-            if start > range.start {
-                output.push(b',');
-            }
-            output.extend_from_slice(part.text(at..end));
-            start += end - at;
-        }
+/// The hash of entries.
+pub(crate) fn hash_of<'a>(entries: impl IntoIterator<Item = &'a DefinitionEntry>) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    for entry in entries {
+        hasher.update(entry.hash.as_bytes());
     }
+    hasher.finalize()
 }

@@ -1,8 +1,8 @@
 //! The lists of a scope: the tools, prompts, resources and templates that it shows, in pages.
 //!
 //! Text and order depend only on the catalog and the scope, so equal content has equal bytes and cursors. All
-//! scopes share the definitions; a listing has one flag per definition. A client can request many scopes, so each
-//! must cost little memory.
+//! scopes share the definitions; a listing has at most one flag per definition. A client can request many scopes, so
+//! each must cost little memory.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -12,7 +12,9 @@ use mcp_host_model::{HeaderArgument, ServerId};
 use mcp_host_registry::{Catalog, ExposedTool, ItemList, ToolBudget, ViewFilter};
 
 use crate::access::scope::Scope;
-use crate::lists::definitions::{CatalogList, CatalogTarget, DefinitionEntry, DefinitionList, Definitions};
+use crate::lists::definitions::{
+    CatalogList, CatalogTarget, DefinitionEntry, DefinitionList, DefinitionPart, Definitions, hash_of,
+};
 use crate::lists::exposed_uri::UriOwners;
 
 /// Maximum size of a page in bytes. A larger definition has a page of its own.
@@ -48,11 +50,20 @@ pub(crate) struct Listing {
 /// The visible definitions of one list.
 #[derive(Debug)]
 struct VisibleList {
-    /// Whether each definition is visible, by its position in the [`DefinitionList`].
-    visible: Box<[bool]>,
+    /// The visible definitions of each part of the [`DefinitionList`].
+    parts: Vec<VisiblePart>,
     pages: Vec<Page>,
     /// The hash of the visible definitions. Cursors contain its first bytes.
     hash: blake3::Hash,
+}
+
+/// The visible definitions of one part of a list. A whole part costs no work for each of its definitions.
+#[derive(Debug)]
+enum VisiblePart {
+    /// All of them.
+    Whole,
+    /// Those with `true`.
+    Some(Box<[bool]>),
 }
 
 /// A page of a list.
@@ -60,7 +71,7 @@ struct VisibleList {
 struct Page {
     /// The positions of its definitions, hidden ones included.
     range: Range<usize>,
-    /// The size of its visible definitions.
+    /// The size of its visible definitions, with a comma after each.
     bytes: usize,
 }
 
@@ -82,23 +93,24 @@ impl Listing {
         ListFilter { scope, audience, budget }: ListFilter<'_>,
         mut leased: Vec<ServerId>,
     ) -> Listing {
-        let is_offered = |entry: &DefinitionEntry| {
+        let is_offered = |part: &DefinitionPart| {
             // The gateway's own resources require an unfiltered scope.
-            let Some(CatalogTarget { server, .. }) = &entry.target else { return scope.is_unfiltered() };
+            let Some(server) = part.server() else { return scope.is_unfiltered() };
             scope.server.as_ref().is_none_or(|only| only == server)
         };
         let catalog = definitions.catalog();
         let mut selected = select_definitions(catalog, scope);
         let lists = CatalogList::ALL.map(|kind| {
-            let selected = std::mem::take(&mut selected[kind as usize]);
+            let selected = selected.as_mut().map(|selected| std::mem::take(&mut selected[kind as usize]));
             let mut tracker = budget.start();
+            let is_limited = kind == CatalogList::Tools && !budget.is_unlimited();
+            let is_for_all = audience == Audience::ModelsAndApps;
             let fits = |at: usize, entry: &DefinitionEntry| {
-                let is_for_audience = audience == Audience::ModelsAndApps || entry.is_for_models;
-                let is_limited = kind == CatalogList::Tools && !budget.is_unlimited();
-                is_for_audience
+                (is_for_all || entry.is_for_models)
                     && (!is_limited || catalog.tools().get(at).is_none_or(|tool| tracker.try_add(tool)))
             };
-            VisibleList::of(definitions.list(kind), selected, is_offered, fits)
+            let fit_all = |part: &DefinitionPart| !is_limited && (is_for_all || part.summary().is_for_models);
+            VisibleList::of(definitions.list(kind), selected, is_offered, (fit_all, fits))
         });
         leased.retain(|server| scope.server.as_ref().is_none_or(|only| only == server));
         Listing { definitions, lists, leased }
@@ -136,7 +148,7 @@ impl Listing {
         cursor: Option<&str>,
         output: &mut Vec<u8>,
     ) -> Result<(), StaleCursor> {
-        let (definitions, VisibleList { visible, pages, hash }) = self.list(kind);
+        let (definitions, VisibleList { parts, pages, hash }) = self.list(kind);
         let page_number = match cursor {
             None => 0,
             Some(cursor) => {
@@ -150,15 +162,17 @@ impl Listing {
         let Page { range: page, bytes: page_bytes } = pages.get(page_number).ok_or(StaleCursor)?;
         output.reserve(*page_bytes + 100);
         output.extend_from_slice(format!("\"{}\":[", kind.result_member()).as_bytes());
-        let mut start = page.start;
         let mut is_first = true;
-        while let Some(begin) = (start..page.end).find(|at| visible[*at]) {
-            let end = (begin..page.end).find(|at| !visible[*at]).unwrap_or(page.end);
-            if !std::mem::take(&mut is_first) {
-                output.push(b',');
+        for ((start, part), visible) in definitions.parts().zip(parts) {
+            let count = part.entries().len();
+            let mut rest = page.start.saturating_sub(start).min(count)..page.end.saturating_sub(start).min(count);
+            while let Some(run) = visible.next_run(rest.clone()) {
+                if !std::mem::take(&mut is_first) {
+                    output.push(b',');
+                }
+                rest.start = run.end;
+                output.extend_from_slice(part.text(run));
             }
-            definitions.write(begin..end, output);
-            start = end;
         }
         output.push(b']');
         if page_number + 1 < pages.len() {
@@ -183,7 +197,7 @@ impl Listing {
         let (definitions, list) = self.list(CatalogList::Tools);
         let is_own = |entry: &DefinitionEntry| entry.target.as_ref().is_some_and(|it| it.server == *server);
         let own = definitions.entries().enumerate().filter(|(_, entry)| is_own(entry));
-        let mut own = own.map(|(at, _)| list.visible[at]).peekable();
+        let mut own = own.map(|(at, _)| list.is_visible(definitions, at)).peekable();
         own.peek().is_some() && own.all(|is_visible| !is_visible)
     }
 
@@ -195,7 +209,8 @@ impl Listing {
 
     /// The position of the definition that is listed under this key.
     pub(crate) fn position(&self, kind: CatalogList, key: &str) -> Option<usize> {
-        self.definitions.find(kind, key).find(|at| self.lists[kind as usize].visible[*at])
+        let (definitions, list) = self.list(kind);
+        self.definitions.find(kind, key).find(|at| list.is_visible(definitions, *at))
     }
 
     /// The server and the catalog name of the definition at a position.
@@ -231,44 +246,135 @@ impl Listing {
     /// The visible definitions of a list, with their positions.
     fn visible(&self, kind: CatalogList) -> impl Iterator<Item = (usize, &DefinitionEntry)> {
         let (definitions, list) = self.list(kind);
-        definitions.entries().enumerate().filter(|(at, _)| list.visible[*at])
+        let parts = definitions.parts().zip(&list.parts);
+        parts.flat_map(|((start, part), visible)| {
+            let entries = part.entries().iter().enumerate();
+            let visible = entries.filter(|(at, _)| visible.contains(*at));
+            visible.map(move |(at, entry)| (start + at, entry))
+        })
     }
 }
 
 impl VisibleList {
-    /// Determines the visible definitions among the `selected` ones, and divides them into pages. Of several with the
-    /// same key, only the first is visible. `fits` is called last, with the position of a definition that is visible
-    /// otherwise.
+    /// Determines the visible definitions among the `selected` ones, by default all, and divides them into pages. Of
+    /// several with the same key, only the first is visible. `fits` is called last, with the position of a definition
+    /// that is visible otherwise; `fit_all` returns whether all of a part fit.
     fn of(
         definitions: &DefinitionList,
-        selected: Vec<bool>,
-        is_offered: impl Fn(&DefinitionEntry) -> bool,
-        mut fits: impl FnMut(usize, &DefinitionEntry) -> bool,
+        selected: Option<Vec<bool>>,
+        is_offered: impl Fn(&DefinitionPart) -> bool,
+        (fit_all, mut fits): (
+            impl Fn(&DefinitionPart) -> bool,
+            impl FnMut(usize, &DefinitionEntry) -> bool,
+        ),
     ) -> VisibleList {
-        let mut visible = selected;
-        // The gateway's own resources are not in the catalog.
-        visible.resize(definitions.len(), true);
+        let mut parts: Vec<VisiblePart> = Vec::new();
         let mut hasher = blake3::Hasher::new();
-        let mut pages = Vec::new();
-        let (mut page_start, mut page_bytes) = (0, 0);
-        for (at, entry) in definitions.entries().enumerate() {
-            visible[at] = visible[at]
-                && is_offered(entry)
-                && !definitions.earlier_with_key(at).any(|earlier| visible[earlier])
-                && fits(at, entry);
-            if !visible[at] {
+        let mut pages = Pages::default();
+        for (start, part) in definitions.parts() {
+            let entries = part.entries();
+            let is_offered = is_offered(part);
+            let is_whole =
+                selected.is_none() && is_offered && !definitions.has_repeated_keys() && fit_all(part);
+            if is_whole {
+                parts.push(VisiblePart::Whole);
+                hasher.update(part.summary().hash.as_bytes());
+                pages.add(part, start, 0..entries.len());
                 continue;
             }
-            hasher.update(entry.hash.as_bytes());
-            if page_bytes > 0 && page_bytes + entry.len() > MAX_PAGE_BYTES {
-                pages.push(Page { range: page_start..at, bytes: page_bytes });
-                (page_start, page_bytes) = (at, 0);
+            let mut visible = vec![false; entries.len()];
+            for (at, entry) in entries.iter().enumerate() {
+                let position = start + at;
+                // The gateway's own resources are not in the catalog.
+                let is_selected = |selected: &Vec<bool>| selected.get(position).is_none_or(|flag| *flag);
+                let is_visible = |earlier: usize| match earlier.checked_sub(start) {
+                    Some(at) => visible[at],
+                    None => is_visible(definitions, &parts, earlier),
+                };
+                visible[at] = is_offered
+                    && selected.as_ref().is_none_or(is_selected)
+                    && !definitions.earlier_with_key(position).any(is_visible)
+                    && fits(position, entry);
             }
-            page_bytes += entry.len();
+            let visible = VisiblePart::Some(visible.into());
+            let mut rest = 0..entries.len();
+            if visible.next_run(rest.clone()).is_some() {
+                let shown = entries.iter().enumerate().filter(|(at, _)| visible.contains(*at));
+                hasher.update(hash_of(shown.map(|(_, entry)| entry)).as_bytes());
+            }
+            while let Some(run) = visible.next_run(rest.clone()) {
+                rest.start = run.end;
+                pages.add(part, start, run);
+            }
+            parts.push(visible);
         }
-        // There is at least one page. Only a list without visible definitions has an empty page.
-        pages.push(Page { range: page_start..visible.len(), bytes: page_bytes });
-        VisibleList { visible: visible.into(), pages, hash: hasher.finalize() }
+        VisibleList { parts, pages: pages.finish(definitions.len()), hash: hasher.finalize() }
+    }
+
+    /// Whether the definition at a position is visible.
+    fn is_visible(&self, definitions: &DefinitionList, at: usize) -> bool {
+        is_visible(definitions, &self.parts, at)
+    }
+}
+
+fn is_visible(definitions: &DefinitionList, parts: &[VisiblePart], at: usize) -> bool {
+    let (part, at) = definitions.locate(at);
+    parts[part].contains(at)
+}
+
+impl VisiblePart {
+    /// Whether the definition at this position in the part is visible.
+    fn contains(&self, at: usize) -> bool {
+        match self {
+            VisiblePart::Whole => true,
+            VisiblePart::Some(visible) => visible[at],
+        }
+    }
+
+    /// The first consecutive visible definitions in a range.
+    fn next_run(&self, range: Range<usize>) -> Option<Range<usize>> {
+        match self {
+            VisiblePart::Whole => Some(range).filter(|range| !range.is_empty()),
+            VisiblePart::Some(visible) => {
+                let begin = range.clone().find(|at| visible[*at])?;
+                let end = (begin..range.end).find(|at| !visible[*at]).unwrap_or(range.end);
+                Some(begin..end)
+            }
+        }
+    }
+}
+
+/// Divides the visible definitions of a list into pages.
+#[derive(Default)]
+struct Pages {
+    full: Vec<Page>,
+    /// The position of the first definition of the current page.
+    start: usize,
+    /// The size of the current page.
+    bytes: usize,
+}
+
+impl Pages {
+    /// Adds consecutive definitions of a part that begins at position `start`.
+    fn add(&mut self, part: &DefinitionPart, start: usize, mut run: Range<usize>) {
+        while !run.is_empty() {
+            let fitting = part.count_fitting(run.clone(), MAX_PAGE_BYTES.saturating_sub(self.bytes));
+            if fitting == 0 && self.bytes > 0 {
+                self.full.push(Page { range: self.start..start + run.start, bytes: self.bytes });
+                (self.start, self.bytes) = (start + run.start, 0);
+                continue;
+            }
+            let added = run.start..run.start + fitting.max(1);
+            run.start = added.end;
+            self.bytes += part.text(added).len() + 1;
+        }
+    }
+
+    /// The pages of a list with `len` definitions. There is at least one. Only a list without visible definitions has an
+    /// empty page.
+    fn finish(mut self, len: usize) -> Vec<Page> {
+        self.full.push(Page { range: self.start..len, bytes: self.bytes });
+        self.full
     }
 }
 
@@ -281,8 +387,11 @@ fn literal_length(template: &str, uri: &str) -> Option<usize> {
 }
 
 /// Applies the views of a scope. Returns whether each definition passes all of `views` and one of `granted`, by list
-/// and by position in the catalog.
-fn select_definitions(catalog: &Catalog, scope: &Scope) -> [Vec<bool>; 4] {
+/// and by position in the catalog; `None` if there are no views.
+fn select_definitions(catalog: &Catalog, scope: &Scope) -> Option<[Vec<bool>; 4]> {
+    if scope.views.is_empty() && scope.granted.is_empty() {
+        return None;
+    }
     let counts = [
         catalog.tools().len(),
         catalog.prompts().len(),
@@ -294,7 +403,7 @@ fn select_definitions(catalog: &Catalog, scope: &Scope) -> [Vec<bool>; 4] {
         narrow_to_view(&mut selected, catalog, view);
     }
     if scope.granted.is_empty() {
-        return selected;
+        return Some(selected);
     }
     let mut granted = counts.map(|count| vec![false; count]);
     for view in &scope.granted {
@@ -304,7 +413,7 @@ fn select_definitions(catalog: &Catalog, scope: &Scope) -> [Vec<bool>; 4] {
             *is_granted |= passes;
         }
     }
-    granted
+    Some(granted)
 }
 
 /// Clears the flags of items that a view hides.

@@ -185,10 +185,9 @@ fn change_of_one_server_keeps_the_definitions_of_the_others() {
     let next = first.successor(&[entries[0][0].clone(), changed.clone()], &Default::default());
     let next = Arc::new(next);
     let after = Definitions::of(&next, NameStyle::Exposed, GatewayResource::ALL, Some(&before));
-    let text = |definitions: &Definitions, kind| {
-        let (list, mut text) = (definitions.list(kind), Vec::new());
-        list.write(0..list.len(), &mut text);
-        text
+    let text = |definitions: &Definitions, kind| -> Vec<u8> {
+        let parts = definitions.list(kind).parts();
+        parts.flat_map(|(_, part)| part.text(0..part.entries().len()).to_vec()).collect()
     };
     for kind in CatalogList::ALL {
         let whole = Definitions::of(&next, NameStyle::Exposed, GatewayResource::ALL, None);
@@ -196,4 +195,19 @@ fn change_of_one_server_keeps_the_definitions_of_the_others() {
     }
     assert!(Arc::ptr_eq(&first.slices()[0], &next.slices()[0]));
     assert_eq!(after.shared_with(&before), [true, false]);
+}
+
+#[test]
+fn list_of_whole_servers_equals_a_list_of_selected_items() {
+    let names: Vec<String> = (0..50).map(|number| format!("t{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let entries = [entry("a", &names, MAX_PAGE_BYTES / 7, &[]), entry("b", &["u", "v"], 1, &["f:{x}"])];
+    let mut selecting = Scope::default();
+    selecting.views.push(ViewFilter::default());
+    let (whole, selected) = (listing(&entries, &Scope::default()), listing(&entries, &selecting));
+    for kind in CatalogList::ALL {
+        assert_eq!(whole.hash(kind), selected.hash(kind), "{kind:?}");
+        assert_eq!(page(&whole, kind, None), page(&selected, kind, None), "{kind:?}");
+    }
+    assert_eq!(self::names(&whole), self::names(&selected));
 }
