@@ -92,18 +92,21 @@ impl GatewayInner {
                 return Ok(initialize::discover_result(self, &context.client.scope).into());
             }
             (Method::CallTool, _) => context.call_tool().await?,
-            (Method::GetPrompt, _) => context.get_prompt().await?,
-            (Method::ReadResource, _) => context.read_resource().await?,
-            (Method::Complete, _) => context.complete().await?,
-            (Method::ListSkills, _) => context.list_skills().await?,
-            (Method::GetSkill | Method::ReadDirectory, _) => context.handle_skill_request(known).await?,
+            // Boxed, because they are rarer than calls and would enlarge the future of every request.
+            (Method::GetPrompt, _) => Box::pin(context.get_prompt()).await?,
+            (Method::ReadResource, _) => Box::pin(context.read_resource()).await?,
+            (Method::Complete, _) => Box::pin(context.complete()).await?,
+            (Method::ListSkills, _) => Box::pin(context.list_skills()).await?,
+            (Method::GetSkill | Method::ReadDirectory, _) => {
+                Box::pin(context.handle_skill_request(known)).await?
+            }
             (Method::GetTask | Method::CancelTask, _)
             | (Method::UpdateTask, Era::Modern)
-            | (Method::GetTaskResult, Era::Legacy) => context.handle_task_request(known).await?,
+            | (Method::GetTaskResult, Era::Legacy) => Box::pin(context.handle_task_request(known)).await?,
             (Method::Ping, Era::Legacy) => RawJson::empty_object().into(),
-            (Method::SetLevel, Era::Legacy) => context.set_log_level().await?.into(),
-            (Method::Subscribe, Era::Legacy) => context.subscribe().await?.into(),
-            (Method::Unsubscribe, Era::Legacy) => context.unsubscribe().await?.into(),
+            (Method::SetLevel, Era::Legacy) => Box::pin(context.set_log_level()).await?.into(),
+            (Method::Subscribe, Era::Legacy) => Box::pin(context.subscribe()).await?.into(),
+            (Method::Unsubscribe, Era::Legacy) => Box::pin(context.unsubscribe()).await?.into(),
             _ => return Err(unknown_method(method)),
         };
         let body = match (era, info.result_type) {

@@ -154,11 +154,13 @@ impl FramingScanner {
 
     /// Reads a header line.
     fn read_header(&mut self, line: &[u8]) {
+        // Most names begin with another letter.
+        let Some(b'c' | b'C' | b't' | b'T') = line.first() else { return };
         let Some(colon) = memchr::memchr(b':', line) else { return };
-        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        let (name, value) = (&line[..colon], &line[colon + 1..]);
         if name.eq_ignore_ascii_case(b"content-length") {
             self.lengths += 1;
-            self.length = read_number(value, 10).unwrap_or_default();
+            self.length = read_number(value.trim_ascii(), 10).unwrap_or_default();
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
             self.codings += 1;
         }
