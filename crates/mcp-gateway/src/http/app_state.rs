@@ -24,6 +24,7 @@ use crate::http::options::RecorderPage;
 use crate::http::permits::{ClientPermit, ClientPermits, PermitLimit};
 use crate::http::request::client_address::TrustedProxies;
 use crate::limits::bounds::Bounds;
+use crate::limits::turns::{Turn, Turns};
 
 /// The state of the HTTP server.
 pub(crate) struct AppState {
@@ -53,9 +54,14 @@ pub(crate) struct AppState {
     pub(crate) session_permits: Arc<ClientPermits>,
     /// Permits of each client for streams that stay open.
     pub(crate) stream_permits: Arc<ClientPermits>,
+    /// The turns of clients with tokens while the gateway is busy.
+    pub(crate) turns: Arc<Turns>,
     /// Cancelled when the shutdown begins.
     pub(crate) shutdown: CancellationToken,
 }
+
+/// The number of concurrent requests from which on clients have turns.
+const MIN_REQUESTS_FOR_TURNS: usize = 16;
 
 /// Resolves when a token is no longer accepted.
 pub(crate) type RevocationFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -125,6 +131,17 @@ impl AppState {
         let total = self.bounds().streams.max(1);
         let limit = PermitLimit { per_client: (total / 2).max(1), total };
         ClientPermit::acquire(&self.stream_permits, principal, limit)
+    }
+
+    /// The turn of a request that has its permits; `None` if it need not wait, because few requests run, or those of one
+    /// client only. Without tokens all clients count as one.
+    pub(crate) fn queue_for_turn(&self, principal: &Principal) -> Option<Turn> {
+        let is_busy = || {
+            let running = self.bounds().requests.saturating_sub(self.request_permits.available_permits());
+            running >= MIN_REQUESTS_FOR_TURNS
+                && self.session_permits.clients() + self.stateless_permits.clients() > 1
+        };
+        (self.turns.are_active() || is_busy()).then(|| self.turns.queue(principal))
     }
 
     pub(crate) fn bounds(&self) -> &Bounds {

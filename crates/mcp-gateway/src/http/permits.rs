@@ -28,6 +28,13 @@ pub(crate) struct PermitLimit {
     pub(crate) total: usize,
 }
 
+impl ClientPermits {
+    /// The number of clients that hold permits.
+    pub(crate) fn clients(&self) -> usize {
+        self.0.lock().len()
+    }
+}
+
 impl ClientPermit {
     /// Acquires a permit. `None` if all are in use.
     pub(crate) fn acquire(

@@ -1,5 +1,6 @@
 //! `POST`: a message of a client, in a session or without one.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -214,22 +215,29 @@ fn prepare_work(
     let mut guard = session.running.start(&request.id, app.bounds().requests_per_client)?;
     session.record_request(&request.method);
     counted.begin();
+    let turn = app.queue_for_turn(&session.principal);
     let gateway = Arc::clone(&app.gateway);
     let session = Arc::clone(session);
     let account = client.account.clone();
     let source = client.source;
     let granted_scope = client.grant().map(|_| Arc::clone(&client.scope));
     Ok(Box::pin(async move {
+        if let Some(turn) = turn {
+            // It fails if the server has ended.
+            let _ = turn.await;
+        }
         let mut request_client = RequestClient::from_session(&session, sender);
         request_client.source = source;
         if let Some(scope) = granted_scope {
             request_client.scope = scope;
         }
         let context = RequestContext::new(&gateway, &request_client, &request).with_resolution(resolution);
+        // Pinned in place, because moving a large future copies it.
+        let handled = pin!(gateway.handle(context));
         let result = tokio::select! {
             biased;
             () = guard.cancelled() => None,
-            result = gateway.handle(context) => Some(result),
+            result = handled => Some(result),
         };
         session.touch(Instant::now());
         drop((guard, permit, client_permit));

@@ -103,9 +103,14 @@ pub(crate) async fn respond(
         let revoked = app.watch_revocation(credential);
         return subscriptions::listen(app, (client, revoked), (&request, counted), guards).await;
     }
+    let turn = app.queue_for_turn(&client.principal);
     let gateway = Arc::clone(&app.gateway);
     let id = request.id.clone();
     let work = Box::pin(async move {
+        if let Some(turn) = turn {
+            // It fails if the server has ended.
+            let _ = turn.await;
+        }
         let result = gateway.handle_stateless(client, request, resolution).await;
         drop((client_permit, permit));
         counted.end(&result);
