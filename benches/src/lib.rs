@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench_server;
+pub mod gateway_client;
 pub mod meter;
 pub mod minimal_client;
 pub mod options;

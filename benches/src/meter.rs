@@ -33,7 +33,14 @@ pub fn summary(mut times: Vec<Duration>) -> Value {
         let place = (times.len().saturating_sub(1) as f64 * part) as usize;
         times.get(place).map_or(0.0, |it| it.as_secs_f64() * 1e6)
     };
-    json!({ "p50_us": at(0.5), "p99_us": at(0.99), "n": times.len(), "first_ms": first_ms })
+    json!({
+        "p50_us": at(0.5),
+        "p99_us": at(0.99),
+        "p999_us": at(0.999),
+        "max_us": at(1.0),
+        "n": times.len(),
+        "first_ms": first_ms
+    })
 }
 
 /// Processor time of this process, in microseconds.

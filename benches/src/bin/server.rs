@@ -1,4 +1,5 @@
-//! The benchmark server: `server [--mode stdio|http] [--tools N] [--page N] [--startup-ms N] [--reply json|sse]`.
+//! The benchmark server: `server [--mode stdio|http] [--tools N] [--page N] [--startup-ms N] [--reply json|sse]
+//! [--definitions full|short]`.
 //!
 //! Over HTTP it listens on a free loopback port and prints its URL.
 
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_benches::Failure;
-use mcp_benches::bench_server::{BenchServer, ResponseAction};
+use mcp_benches::bench_server::{BenchServer, Definitions, ResponseAction};
 use mcp_benches::options::Options;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -24,7 +25,12 @@ enum Reply {
 fn main() -> Result<(), Failure> {
     let options = Options::read();
     std::thread::sleep(Duration::from_millis(options.number("--startup-ms", 0) as u64));
-    let answers = Arc::new(BenchServer::new(options.number("--tools", 0), options.number("--page", 0)));
+    let definitions = match options.text("--definitions", "full") {
+        "short" => Definitions::Short,
+        _ => Definitions::Full,
+    };
+    let (tools, page) = (options.number("--tools", 0), options.number("--page", 0));
+    let answers = Arc::new(BenchServer::new(tools, page, definitions));
     match options.text("--mode", "stdio") {
         "http" => {
             let reply = if options.text("--reply", "json") == "sse" { Reply::Stream } else { Reply::Json };

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "the list of cases is the output")]
 
 mod gateway;
+mod growth;
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 use mcp_benches::minimal_client::{Hyper, INITIALIZE, INITIALIZED, call_message, payload, text_of};
 use mcp_benches::options::Options;
 use mcp_benches::scenario::Ask;
-use mcp_benches::{Failure, TEXT, bench_server::BenchServer};
+use mcp_benches::{Failure, TEXT, bench_server::{BenchServer, Definitions}};
 use mcp_host_config::{Document, Profile};
 use mcp_host_model::{
     Content, Endpoint, ExposureFilter, ExposureRules, NamePolicy, RawJson, Secret, ServerId, StdioEndpoint,
@@ -37,7 +38,7 @@ struct Case {
     run: fn(usize) -> Result<(), Failure>,
 }
 
-const CASES: [Case; 17] = [
+const CASES: [Case; 23] = [
     Case { name: "stdio-session", few: 1000, many: 3000, run: |it| wait(session(CaseTransport::Stdio, it)) },
     Case { name: "stdio-host", few: 1000, many: 3000, run: |it| wait(host(it)) },
     Case { name: "stdio-session-16", few: 1600, many: 4800, run: |it| wait(concurrent_calls(it)) },
@@ -84,6 +85,27 @@ const CASES: [Case; 17] = [
         few: 100,
         many: 300,
         run: |it| wait(run_requests(GatewayRequest::List, it)),
+    },
+    Case { name: "reload-one-of-100", few: 2, many: 12, run: |it| wait(growth::reload(100, it)) },
+    Case { name: "reload-one-of-1000", few: 2, many: 12, run: |it| wait(growth::reload(1000, it)) },
+    Case {
+        name: "hit-100000-tools",
+        few: 100,
+        many: 300,
+        run: |it| wait(run_requests(GatewayRequest::HitAmongMany, it)),
+    },
+    Case {
+        name: "miss-100000-tools",
+        few: 100,
+        many: 300,
+        run: |it| wait(run_requests(GatewayRequest::MissAmongMany, it)),
+    },
+    Case { name: "list-changed-1000-tools", few: 4, many: 12, run: |it| wait(growth::list_changes(1, 990, it)) },
+    Case {
+        name: "list-changed-100000-tools",
+        few: 4,
+        many: 12,
+        run: |it| wait(growth::list_changes(10, 10_000, it)),
     },
     Case { name: "match-10000-names", few: 2, many: 6, run: matching },
     Case { name: "decide-10000-names", few: 2, many: 6, run: deciding },
@@ -268,26 +290,44 @@ async fn list(times: usize) -> Result<(), Failure> {
 
 /// This many servers with this many additional tools; the first one has `first` as its prefix.
 fn desired_servers(servers: usize, tools: usize, first: &str) -> Result<DesiredServers, Failure> {
+    let prefix = |at: usize| if at == 0 { first.to_owned() } else { format!("s{at}_") };
+    let arguments = ["--tools".to_owned(), tools.to_string()];
+    let entries: Result<Vec<_>, Failure> =
+        (0..servers).map(|at| stdio_entry(&prefix(at), &arguments)).collect();
+    desired_entries(&entries?)
+}
+
+/// The entry of a server over stdio.
+fn stdio_entry(prefix: &str, arguments: &[String]) -> Result<String, Failure> {
+    let (command, arguments) = (json!(server()?), json!(arguments));
+    Ok(format!(
+        "{{truely-stateless: true, transport: stdio, command: {command}, args: {arguments}, \
+        transform: [{{prefix: {prefix}}}]}}"
+    ))
+}
+
+/// Servers with these entries, named `s0`, `s1`, …
+fn desired_entries(entries: &[String]) -> Result<DesiredServers, Failure> {
     let mut text = "version: 1\nservers:\n".to_owned();
-    for at in 0..servers {
-        let prefix = if at == 0 { first.to_owned() } else { format!("s{at}_") };
-        writeln!(
-            text,
-            "  s{at}: {{truely-stateless: true, transport: stdio, command: {}, args: ['--tools', '{tools}'], \
-            transform: [{{prefix: {prefix}}}]}}",
-            json!(server()?)
-        )?;
+    for (at, entry) in entries.iter().enumerate() {
+        writeln!(text, "  s{at}: {entry}")?;
     }
     let path = std::env::temp_dir().join(format!("mcp-benches-counted-{}.yaml", std::process::id()));
     std::fs::write(&path, text)?;
-    let loaded = load(&LoadRequest::new(&path));
+    let mut request = LoadRequest::new(&path);
+    request.max_servers = usize::MAX;
+    let loaded = load(&request);
     std::fs::remove_file(&path)?;
     Ok(loaded?.into_desired()?)
 }
 
 async fn started(servers: usize, tools: usize) -> Result<Host, Failure> {
+    started_with(desired_servers(servers, tools, "s0_")?).await
+}
+
+async fn started_with(desired: DesiredServers) -> Result<Host, Failure> {
     let host = Host::start(HostOptions::default());
-    host.apply(desired_servers(servers, tools, "s0_")?).await;
+    host.apply(desired).await;
     host.wait_until_ready().await;
     match host.snapshot().servers.iter().all(|it| it.state == ServerState::Ready) {
         true => Ok(host),
@@ -441,7 +481,7 @@ fn yaml_file() -> (&'static str, String, Profile) {
 
 fn validating(times: usize) -> Result<(), Failure> {
     let mut list = String::new();
-    BenchServer::new(100, 0).answer(br#"{"id":1,"method":"tools/list"}"#, &mut list);
+    BenchServer::new(100, 0, Definitions::Full).answer(br#"{"id":1,"method":"tools/list"}"#, &mut list);
     let list: serde_json::Value = serde_json::from_str(&list)?;
     let tools = read_tools(&RawJson::from_value(&list["result"])?)?.items;
     let schema = &tools[10].input_schema;
