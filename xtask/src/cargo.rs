@@ -56,7 +56,12 @@ pub(crate) fn compiler_version() -> Result<String, Error> {
 /// Builds programs of the benchmarks with the profile `measured`, and returns their folder.
 pub(crate) fn build_measured(arguments: &[&str]) -> Result<PathBuf, Error> {
     run(cargo().args(["build", "-p", "mcp-benches", "--profile", "measured"]).args(arguments))?;
-    Ok(target_folder().join("measured"))
+    Ok(measured_folder())
+}
+
+/// The folder of the programs with the profile `measured`.
+pub(crate) fn measured_folder() -> PathBuf {
+    target_folder().join("measured")
 }
 
 /// Builds the programs that tests start, and returns their folder.

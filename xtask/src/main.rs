@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use error::Error;
 use gates::{api, deny, layers, rules, tidy};
 use generated_files::OutputMode;
-use measurements::{bench, counts};
+use measurements::{bench, counts, growth};
 use suites::{conformance, faults, fresh, fuzz, gateway_clients, soak, test_run, windows};
 
 const USAGE: &str = "\
@@ -36,6 +36,8 @@ Usage: cargo xtask <command>
   conformance [client|server]       run the official conformance suite against the client and the gateway
   faults                            run the whole fault matrix: every fault on every transport at every API
   bench [ROUNDS]                    compare our clients with a hand-written one and rmcp; writes docs/performance.md
+  growth [SECONDS] [ROW…]           measure how costs grow with servers, tools and clients, and SECONDS of mixed load \
+  (600 by default); writes docs/performance.md
   counts [--renew]                  compare instructions and allocations of hot paths with the baseline, or renew it
   ci                                run every gate that is not a test: format, lints, docs, builds, packages, licences
   soak [SECONDS [SEED]]             run the soak test, 3600 s by default, in full size from 600 s
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         ["bench", rounds] if rounds.parse::<usize>().is_ok_and(|rounds| rounds > 0) => {
             bench::run(rounds.parse().expect("the guard has parsed it"))
         }
+        ["growth", rest @ ..] => growth::run(rest),
         ["counts"] => counts::run(counts::BaselineMode::Compare),
         ["counts", "--renew"] => counts::run(counts::BaselineMode::Renew),
         ["schema"] => generated_files::write_or_check_schemas(OutputMode::Write),

@@ -37,3 +37,26 @@ pub(crate) fn group_digits(value: f64) -> String {
     }
     res
 }
+
+/// Formats a number with about three significant digits.
+pub(crate) fn number_text(value: f64) -> String {
+    match value.abs() {
+        it if it >= 1000.0 => group_digits(value),
+        it if it >= 100.0 => format!("{value:.0}"),
+        it if it >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A line that describes the machine.
+pub(crate) fn describe_machine(rounds: usize, compiler: &str) -> String {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|it| it.strip_prefix("model name")?.split_once(':'));
+    let model = model.map_or("an unknown processor", |it| it.1.trim());
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or("?").to_owned();
+    format!(
+        "Medians of {rounds} rounds on {processors} processors ({model}), load {load} at the beginning, {compiler}.\n"
+    )
+}

@@ -4,7 +4,6 @@
 //! sequence, ratios are taken within a round, and the result is the median of the rounds.
 
 mod cases;
-mod server;
 mod table;
 
 use std::collections::BTreeMap;
@@ -17,8 +16,8 @@ use serde_json::Value;
 use crate::cargo::{build_measured, cargo, compiler_version, run as run_command};
 use crate::error::Error;
 use crate::measurements::page;
+use crate::measurements::server::{Server, pinned_command};
 use cases::{BenchTransport, Case, Cases, Client};
-use server::Server;
 use table::Measurements;
 
 /// The variable with the folder of an external benchmark harness.
@@ -31,7 +30,7 @@ pub(crate) const DEFAULT_ROUNDS: usize = 5;
 pub(crate) fn run(rounds: usize) -> Result<(), Error> {
     let cases = Cases::read()?;
     let folder = build_measured(&["--features", "peers"])?;
-    let mut tables = vec![("machine", table::describe_machine(rounds, compiler_version()?.trim()))];
+    let mut tables = vec![("machine", page::describe_machine(rounds, compiler_version()?.trim()))];
     for (name, group) in [("rows", &cases.comparison), ("growth", &cases.growth)] {
         let clients = cases.clients_of(group);
         let measured = measure(&folder, group, &clients, rounds)?;
@@ -79,7 +78,7 @@ fn measure(folder: &Path, cases: &[Case], clients: &[&Client], rounds: usize) ->
 
 /// Runs one client and returns the JSON that it prints.
 fn run_client(folder: &Path, case: &Case, client: &Client, server: Option<&Server>) -> Result<Value, Error> {
-    let mut command = server::pinned_command(&folder.join(&client.program), case.is_pinned);
+    let mut command = pinned_command(&folder.join(&client.program), case.is_pinned);
     command.args(&client.arguments).args(case.arguments.split(' '));
     match server {
         Some(server) => command.args(["--transport", "http", "--url", server.url()]),

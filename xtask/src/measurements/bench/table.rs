@@ -4,23 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::cases::{BetterDirection, Case, Client};
-use crate::measurements::page::group_digits;
+use crate::measurements::page::number_text;
 
 /// The values by title of the case and id of the client, one for each round.
 pub(super) type Measurements = BTreeMap<(String, String), Vec<f64>>;
-
-/// A line that describes the machine.
-pub(super) fn describe_machine(rounds: usize, compiler: &str) -> String {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = text.lines().find_map(|it| it.strip_prefix("model name")?.split_once(':'));
-    let model = model.map_or("an unknown processor", |it| it.1.trim());
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split(' ').next().unwrap_or("?").to_owned();
-    format!(
-        "Medians of {rounds} rounds on {processors} processors ({model}), load {load} at the beginning, {compiler}.\n"
-    )
-}
 
 /// One row for each case and one column for each client. A cell has the median and its ratio to the floor of the same
 /// round.
@@ -67,16 +54,6 @@ fn median(values: &[f64]) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// Formats a number with about three significant digits.
-fn number_text(value: f64) -> String {
-    match value.abs() {
-        it if it >= 1000.0 => group_digits(value),
-        it if it >= 100.0 => format!("{value:.0}"),
-        it if it >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
 }
 
 #[cfg(test)]

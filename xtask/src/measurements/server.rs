@@ -1,4 +1,4 @@
-//! The HTTP server of the benchmark, and processes that are pinned to one processor.
+//! The HTTP server of the benchmarks, and processes that are pinned to one processor.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,14 +7,14 @@ use std::process::{Child, Command, Stdio};
 use crate::error::Error;
 
 /// A running server, killed on drop.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
     url: String,
 }
 
 impl Server {
     /// Starts the server and waits for its URL. `reply` is `json` or `sse`.
-    pub(super) fn start(folder: &Path, reply: &str, is_pinned: bool) -> Result<Server, Error> {
+    pub(crate) fn start(folder: &Path, reply: &str, is_pinned: bool) -> Result<Server, Error> {
         let failed = |reason: String| Error::message(format!("the benchmark server: {reason}"));
         let mut command = pinned_command(&folder.join("server"), is_pinned);
         command.args(["--mode", "http", "--reply", reply]).stdout(Stdio::piped());
@@ -26,7 +26,7 @@ impl Server {
         Ok(res)
     }
 
-    pub(super) fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         &self.url
     }
 }
@@ -41,7 +41,7 @@ impl Drop for Server {
 
 /// A command that runs on one processor if `is_pinned` and the system supports it. Without pinning, wake-ups across
 /// processors dominate short times.
-pub(super) fn pinned_command(program: &Path, is_pinned: bool) -> Command {
+pub(crate) fn pinned_command(program: &Path, is_pinned: bool) -> Command {
     let can_pin = is_pinned && Command::new("taskset").arg("-V").output().is_ok_and(|it| it.status.success());
     if !can_pin {
         return Command::new(program);
