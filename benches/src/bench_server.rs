@@ -259,6 +259,9 @@ mod tests {
         check("tools/list", r#"{"cursor":"1"}"#, "Now ");
         check("nothing", "{}", "Now ");
         let mut text = String::new();
-        assert_eq!(BenchServer::new(0, 0, Definitions::Short).answer(br#"{"method":"x"}"#, &mut text), ResponseAction::Nothing);
+        assert_eq!(
+            BenchServer::new(0, 0, Definitions::Short).answer(br#"{"method":"x"}"#, &mut text),
+            ResponseAction::Nothing
+        );
     }
 }

@@ -56,7 +56,8 @@ impl GatewayClient {
     /// Opens the event stream of the session. Nothing can be sent after it.
     pub async fn open_stream(&mut self) -> Result<(), Failure> {
         let GatewayClient { address, headers, .. } = &*self;
-        let request = format!("GET /mcp HTTP/1.1\r\nhost: {address}\r\naccept: text/event-stream\r\n{headers}\r\n");
+        let request =
+            format!("GET /mcp HTTP/1.1\r\nhost: {address}\r\naccept: text/event-stream\r\n{headers}\r\n");
         self.stream.write_all(request.as_bytes()).await?;
         self.response.clear();
         self.read_head().await?;
@@ -127,7 +128,9 @@ impl GatewayClient {
     fn check_status(&self) -> Result<(), Failure> {
         match self.response.starts_with(b"HTTP/1.1 20") {
             true => Ok(()),
-            false => Err(format!("the gateway responds {:.300}", String::from_utf8_lossy(&self.response)).into()),
+            false => {
+                Err(format!("the gateway responds {:.300}", String::from_utf8_lossy(&self.response)).into())
+            }
         }
     }
 }

@@ -17,7 +17,10 @@ use std::time::{Duration, Instant};
 use mcp_benches::minimal_client::{Hyper, INITIALIZE, INITIALIZED, call_message, payload, text_of};
 use mcp_benches::options::Options;
 use mcp_benches::scenario::Ask;
-use mcp_benches::{Failure, TEXT, bench_server::{BenchServer, Definitions}};
+use mcp_benches::{
+    Failure, TEXT,
+    bench_server::{BenchServer, Definitions},
+};
 use mcp_host_config::{Document, Profile};
 use mcp_host_model::{
     Content, Endpoint, ExposureFilter, ExposureRules, NamePolicy, RawJson, Secret, ServerId, StdioEndpoint,
@@ -100,7 +103,12 @@ const CASES: [Case; 23] = [
         many: 300,
         run: |it| wait(run_requests(GatewayRequest::MissAmongMany, it)),
     },
-    Case { name: "list-changed-1000-tools", few: 4, many: 12, run: |it| wait(growth::list_changes(1, 990, it)) },
+    Case {
+        name: "list-changed-1000-tools",
+        few: 4,
+        many: 12,
+        run: |it| wait(growth::list_changes(1, 990, it)),
+    },
     Case {
         name: "list-changed-100000-tools",
         few: 4,

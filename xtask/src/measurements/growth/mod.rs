@@ -88,9 +88,15 @@ mod tests {
 
     #[test]
     fn a_line_has_the_value_at_each_size() {
-        let row = Row { name: "x", sizes: &[1, 1000], lines: &[("a", "ms"), ("b", "MiB")], measure: |_, _| Ok(Vec::new()) };
+        let row = Row {
+            name: "x",
+            sizes: &[1, 1000],
+            lines: &[("a", "ms"), ("b", "MiB")],
+            measure: |_, _| Ok(Vec::new()),
+        };
         let measured = [(1, vec![1.0, 20.0]), (1000, vec![1000.0, 20.0])];
-        let want = "| a | 1: 1.00 ms, 1,000: 1,000 ms | linear |\n| b | 1: 20.0 MiB, 1,000: 20.0 MiB | constant |\n";
+        let want =
+            "| a | 1: 1.00 ms, 1,000: 1,000 ms | linear |\n| b | 1: 20.0 MiB, 1,000: 20.0 MiB | constant |\n";
         assert_eq!(table_lines(&row, &measured), want);
     }
 }

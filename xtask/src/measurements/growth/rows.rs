@@ -148,7 +148,8 @@ fn servers(programs: &Path, servers: &Servers) -> Result<Vec<f64>, Error> {
 
 /// A first server with ten tools, and others with this many together.
 fn servers_with_tools(programs: &Path, tools: usize) -> Servers {
-    let others = std::iter::repeat_n(stdio_server(programs, tools.div_ceil(10)), if tools > 10 { 10 } else { 0 });
+    let others =
+        std::iter::repeat_n(stdio_server(programs, tools.div_ceil(10)), if tools > 10 { 10 } else { 0 });
     name_servers(std::iter::once(stdio_server(programs, 6)).chain(others))
 }
 
@@ -228,7 +229,8 @@ fn mixed(programs: &Path, seconds: usize) -> Result<Vec<f64>, Error> {
     held.wait_for_sessions()?;
     let calling = ["calls", "--tokens", "4", "--conc", "16", "--rate", "2000"];
     let call = |seconds: &str| gateway.start_load(&[&calling[..], &["--seconds", seconds]].concat());
-    let changes = ["calls", "--tokens", "1", "--first-token", "4", "--tool", "s0__change", "--pause-ms", "500"];
+    let changes =
+        ["calls", "--tokens", "1", "--first-token", "4", "--tool", "s0__change", "--pause-ms", "500"];
     let changes = gateway.start_load(&[&changes[..], &["--seconds", &all]].concat())?;
     let first = call(&tenth)?.finish()?;
     let memory = gateway.memory()?;

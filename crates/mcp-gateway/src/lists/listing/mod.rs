@@ -165,7 +165,8 @@ impl Listing {
         let mut is_first = true;
         for ((start, part), visible) in definitions.parts().zip(parts) {
             let count = part.entries().len();
-            let mut rest = page.start.saturating_sub(start).min(count)..page.end.saturating_sub(start).min(count);
+            let mut rest =
+                page.start.saturating_sub(start).min(count)..page.end.saturating_sub(start).min(count);
             while let Some(run) = visible.next_run(rest.clone()) {
                 if !std::mem::take(&mut is_first) {
                     output.push(b',');
@@ -263,10 +264,7 @@ impl VisibleList {
         definitions: &DefinitionList,
         selected: Option<Vec<bool>>,
         is_offered: impl Fn(&DefinitionPart) -> bool,
-        (fit_all, mut fits): (
-            impl Fn(&DefinitionPart) -> bool,
-            impl FnMut(usize, &DefinitionEntry) -> bool,
-        ),
+        (fit_all, mut fits): (impl Fn(&DefinitionPart) -> bool, impl FnMut(usize, &DefinitionEntry) -> bool),
     ) -> VisibleList {
         let mut parts: Vec<VisiblePart> = Vec::new();
         let mut hasher = blake3::Hasher::new();
