@@ -222,6 +222,32 @@ fn hd_sc2_a_usual_call_of_each_real_server_ends() {
     }
 }
 
+/// A refused call changes nothing that the real server could change.
+#[test]
+fn cp_005_refused_call_reaches_no_real_server() {
+    let Some(installed) = ready() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("new.txt");
+    let text = format!(
+        "version: 1\nservers:\n  files:\n    transport: stdio\n    command: npx\n    args: [{}, '{}']\n    \
+         calls: [deny tools=write_*]\n",
+        "-y, '@modelcontextprotocol/server-filesystem@2026.8.31'",
+        folder.path().display()
+    );
+    let file = write(folder.path(), &text);
+    let arguments = serde_json::json!({"path": target, "content": "x"}).to_string();
+    let call = |more: &[&str]| installed.run(&[&["call", &file, "write_file", &arguments], more].concat());
+    let refused = call(&[]);
+    assert_eq!(refused.code, Some(1), "{refused:#?}");
+    assert!(refused.stderr.contains("MCPCallRefusedError"), "{refused:#?}");
+    let unanswered = call(&["--call-rule", "ask tools=write_file"]);
+    assert_eq!(unanswered.code, Some(1), "{unanswered:#?}");
+    assert!(!target.exists());
+    let allowed = call(&["--call-rule", "allow tools=write_file"]);
+    assert_eq!(allowed.code, Some(0), "{allowed:#?}");
+    assert_eq!(std::fs::read_to_string(target).unwrap(), "x");
+}
+
 fn write(folder: &Path, text: &str) -> String {
     let path = folder.join(".minds/mcp.yaml");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -10,6 +10,7 @@ mod args;
 mod call_arguments;
 mod commands;
 mod config;
+mod control;
 mod host;
 mod output;
 mod render;

@@ -128,6 +128,12 @@ pub mod internal {
 pub use calls::admin::AdminTools;
 pub use calls::dialog::Dialog;
 pub use calls::pin::PinnedGeneration;
+pub use calls::policy::pending_questions::{PendingQuestion, PendingQuestions};
+pub use calls::policy::question::{
+    AnswerFuture, AnswerScope, AnswerVerdict, ApprovalPrompt, CallAnswer, CallQuestion, NoAnswer,
+};
+pub use calls::policy::rule_policy::{CallRuleOptions, RuleDecision, RulePolicy};
+pub use calls::policy::{CallDecision, CallPolicy, CallRefusal, CallRuling, PolicyCall, RulingOutcome};
 pub use calls::provider_failure::ProviderFailureReport;
 pub use calls::raw_result::{RawResult, RequestFailure};
 pub use calls::request_options::RequestOptions;
@@ -160,6 +166,7 @@ pub use mcp_host_registry::{
 pub use notifications::stream::{NotificationStream, NotificationStreamItem, ServerNotification};
 pub use notifications::subscriptions::Subscription;
 pub use state::approved_servers::{ApprovedServer, ApprovedServers, PendingServer};
+pub use state::call_answers::{CallAnswers, CallSubject, StoredAnswer};
 pub use state::dialog_id::DialogId;
 pub use state::event::{HostEvent, HostEventKind, ReleaseReason};
 #[cfg(feature = "oauth")]

@@ -31,6 +31,8 @@ pub enum ErrorKind {
     Tool,
     /// `MCPOutcomeUnknownError`: the response was lost; the call may or may not have run.
     OutcomeUnknown,
+    /// `MCPCallRefusedError`: a rule for calls, or the user who was asked, refused the call; nothing was sent.
+    CallRefused,
 }
 
 impl ErrorKind {
@@ -46,6 +48,7 @@ impl ErrorKind {
             ErrorKind::ToolNotFound => "MCPToolNotFoundError",
             ErrorKind::Tool => "MCPToolError",
             ErrorKind::OutcomeUnknown => "MCPOutcomeUnknownError",
+            ErrorKind::CallRefused => "MCPCallRefusedError",
         }
     }
 
@@ -61,7 +64,8 @@ impl ErrorKind {
             | ErrorKind::Protocol
             | ErrorKind::ToolNotFound
             | ErrorKind::Tool
-            | ErrorKind::OutcomeUnknown => None,
+            | ErrorKind::OutcomeUnknown
+            | ErrorKind::CallRefused => None,
         }
     }
 

@@ -84,6 +84,7 @@ pub use result::task::{TASKS_EXTENSION, Task, TaskStatus, read_created_task};
 /// For [`RawJson::copy_of`], and for errors of reading.
 #[doc(no_inline)]
 pub use serde_json;
+pub use server::call_rule::{CallEffect, CallRule, CallRules, InvalidCallRule, ToolAction};
 pub use server::credentials::{ClientCredentials, ClientGrant, ClientKey};
 #[cfg(feature = "endpoint")]
 pub use server::endpoint::{Endpoint, UrlEndpoint};

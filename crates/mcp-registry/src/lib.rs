@@ -39,6 +39,7 @@
 // A type that is exhaustive states the reason.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
+mod call_rules;
 mod catalog;
 mod filter;
 mod findings;
@@ -67,6 +68,7 @@ pub mod internal {
     pub use crate::name::exposed_name::{is_valid, shorten};
 }
 
+pub use call_rules::{CallFacts, find_call_rule, tool_action};
 pub use catalog::active_problem::ActiveProblem;
 pub use catalog::diff::{CatalogDiff, CatalogStep, ListDiff, ResourceKey};
 pub use catalog::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};

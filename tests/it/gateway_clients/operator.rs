@@ -20,7 +20,7 @@ const TOKEN: &str = "ann-0123456789abcdef";
 const CONTENT: &str = "hunter2";
 
 /// The members of a line of the audit log, as docs/recipes/monitoring.md lists them. Some are absent in some lines.
-const MEMBERS: [&str; 15] = [
+const MEMBERS: [&str; 17] = [
     "time",
     "client",
     "address",
@@ -32,6 +32,8 @@ const MEMBERS: [&str; 15] = [
     "tool",
     "prompt",
     "outcome",
+    "ruling",
+    "rule",
     "code",
     "duration_ms",
     "request_bytes",

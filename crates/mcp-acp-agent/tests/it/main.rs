@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue panics")]
 
+mod call_rules;
 mod evidence;
 #[cfg(feature = "sdk")]
 mod example;

@@ -2,6 +2,8 @@
 //!
 //! The only decision made here is whether two flags contradict each other.
 
+mod approvals;
+mod call_rules;
 mod choice;
 mod files;
 mod global;
@@ -13,6 +15,8 @@ mod serving;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use approvals::{AnswerArgs, ApprovalsArgs, ApprovalsCommand};
+pub(crate) use call_rules::CallRuleArgs;
 pub(crate) use files::{
     AddArgs, CheckArgs, ConvertArgs, EditArgs, ImportArgs, SandboxChoice, SetArgs, TransportName,
 };
@@ -116,10 +120,12 @@ pub(crate) enum Command {
     Logout(LoginTarget),
     /// Approve what the servers of a project's configuration start, or list and withdraw such approvals
     Trust(TrustArgs),
-    /// Explain, rule by rule, under which name a tool is shown or why it is hidden
+    /// Explain, rule by rule, under which name a tool is shown or why it is hidden, and whether it may be called
     Explain(ExplainArgs),
     /// Call one tool and print its result
     Call(CallArgs),
+    /// Show the calls that wait for your approval in running hosts, and answer them
+    Approvals(ApprovalsArgs),
     /// Get one prompt with its arguments and print its messages
     Prompt(PromptArgs),
     /// Show a task that `call --detach` has started, wait for its result, or cancel it

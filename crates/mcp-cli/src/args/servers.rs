@@ -6,6 +6,7 @@ use clap::Args;
 use mcp_host_runtime::Provider;
 use url::Url;
 
+use crate::args::call_rules::CallRuleArgs;
 use crate::args::choice::{Choices, choice_parser};
 
 /// The APIs that `tools --for` supports.
@@ -95,8 +96,14 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "SERVER")]
     pub(crate) server: Option<String>,
     /// Name that the server gives a tool; may be given several times, to show name collisions
-    #[arg(long, value_name = "NAME", required_unless_present_any = ["prompt", "resource", "start"])]
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["prompt", "resource", "start", "call"])]
     pub(crate) tool: Vec<String>,
+    /// Name that the server gives a tool: which rule decides whether it may be called; may be given several times
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["tool", "prompt", "resource"])]
+    pub(crate) call: Vec<String>,
+    /// The user of the call, for rules with `users=`
+    #[arg(long, value_name = "USER", requires = "call")]
+    pub(crate) user: Option<String>,
     /// Name that the server gives a prompt
     #[arg(long, value_name = "NAME")]
     pub(crate) prompt: Vec<String>,
@@ -107,6 +114,8 @@ pub(crate) struct ExplainArgs {
     /// explain everything
     #[arg(long)]
     pub(crate) start: bool,
+    #[command(flatten)]
+    pub(crate) rules: CallRuleArgs,
 }
 
 /// Arguments of `lock`.
@@ -211,6 +220,8 @@ pub(crate) struct CallArgs {
     /// Print the task that the server makes of the call, instead of waiting for its result; for servers with a URL
     #[arg(long, conflicts_with = "save")]
     pub(crate) detach: bool,
+    #[command(flatten)]
+    pub(crate) rules: CallRuleArgs,
 }
 
 impl CallArgs {
@@ -347,6 +358,8 @@ pub(crate) struct ShellArgs {
     /// Record the session to this file, without secrets, for `replay`
     #[arg(long, value_name = "OUT")]
     pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) rules: CallRuleArgs,
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use mcp_host_gateway::Rate;
 use mcp_host_model::RawJson;
 use mcp_host_transport::Eras;
 
+use crate::args::call_rules::CallRuleArgs;
 use crate::args::choice::{Choices, choice_parser};
 use crate::args::limit::parse_limit;
 use crate::output::log::{LogFormatName, LogLevelName};
@@ -151,6 +152,8 @@ pub(crate) struct ServeArgs {
     /// Format of the log: text or one JSON object per line
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormatName::Text)]
     pub(crate) log_format: LogFormatName,
+    #[command(flatten)]
+    pub(crate) rules: CallRuleArgs,
 }
 
 /// Arguments of `record`.

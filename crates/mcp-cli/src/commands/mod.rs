@@ -15,7 +15,7 @@ use mcp_host_config::Switch;
 use crate::args::{
     Arguments, Command, Format, GlobalArgs, RequestedFormat, ResourcesArgs, SchemaArgs, ServerArgs, ToolsArgs,
 };
-use crate::commands::calls::{call, prompt, record, shell, tasks};
+use crate::commands::calls::{approvals, call, prompt, record, shell, tasks};
 use crate::commands::files::{acp_check, check, convert, edit, import, schema};
 use crate::commands::servers::list::ListTarget;
 use crate::commands::servers::list::name_filter::NameFilter;
@@ -91,6 +91,9 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         Command::Call(args) => {
             let args = args.resolve_file(names_config).map_err(Failure::usage)?;
             run_on_runtime(async |signals| call::run(&context, &args, signals).await)
+        }
+        Command::Approvals(args) => {
+            run_on_runtime(async |signals| approvals::run(&context, args, signals).await)
         }
         Command::Prompt(args) => {
             let args = args.resolve_file(names_config).map_err(Failure::usage)?;

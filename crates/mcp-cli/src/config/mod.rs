@@ -1,6 +1,7 @@
 //! The configuration file of a command: finding, reading and rejecting it, and its lock file.
 
 pub(crate) mod approval;
+pub(crate) mod call_rules;
 pub(crate) mod context;
 pub(crate) mod file;
 pub(crate) mod file_error;

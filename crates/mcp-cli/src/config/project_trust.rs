@@ -74,10 +74,20 @@ impl ProjectTrust {
 
 /// Reads the policy of the administrator. A file that other users can change is an error.
 fn read_policy(path: &Path) -> Result<TrustPolicy, String> {
+    match read_administrator_file(path, MAX_POLICY_BYTES)? {
+        Some(text) => {
+            serde_json::from_str(&text).map_err(|error| format!("cannot use {}: {error}", path.display()))
+        }
+        None => Ok(TrustPolicy::default()),
+    }
+}
+
+/// Reads a file of the administrator, if it exists. One that other users can change is an error.
+pub(crate) fn read_administrator_file(path: &Path, max_bytes: u64) -> Result<Option<String>, String> {
     let failed = |why: &dyn std::fmt::Display| format!("cannot use {}: {why}", path.display());
     let file = match fs::File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(TrustPolicy::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(&error)),
     };
     let metadata = file.metadata().map_err(|error| failed(&error))?;
@@ -85,8 +95,8 @@ fn read_policy(path: &Path) -> Result<TrustPolicy, String> {
         return Err(failed(&"other users can change it"));
     }
     let mut text = String::new();
-    file.take(MAX_POLICY_BYTES).read_to_string(&mut text).map_err(|error| failed(&error))?;
-    serde_json::from_str(&text).map_err(|error| failed(&error))
+    file.take(max_bytes).read_to_string(&mut text).map_err(|error| failed(&error))?;
+    Ok(Some(text))
 }
 
 /// The servers that the user approved. `None` without a state folder.

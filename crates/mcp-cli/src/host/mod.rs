@@ -3,6 +3,7 @@
 //! The first signal ends the command; the servers are then stopped gracefully. A second signal ends this wait; the
 //! child processes are then killed when the runtime is dropped.
 
+pub(crate) mod call_prompt;
 pub(crate) mod known_tools;
 pub(crate) mod startup;
 pub(crate) mod tool_owners;

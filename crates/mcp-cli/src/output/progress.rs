@@ -119,6 +119,15 @@ impl ProgressDisplay {
         self.bar.enable_steady_tick(SPINNER_INTERVAL);
     }
 
+    /// Shows progress again after the line was cleared, without a bar.
+    pub(crate) fn resume(&self) {
+        if self.bar.is_finished() {
+            self.bar.set_style(spinner_style("{spinner} {wide_msg}"));
+            self.bar.unset_length();
+            self.bar.reset();
+        }
+    }
+
     /// Clears the line.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();

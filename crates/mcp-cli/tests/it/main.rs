@@ -9,6 +9,7 @@ mod add_words;
 mod authority;
 mod broken;
 mod call;
+mod call_rules;
 mod check;
 mod cli;
 mod contracts;

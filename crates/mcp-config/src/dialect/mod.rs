@@ -1,6 +1,7 @@
 //! Dialects: detecting, reading and writing each kind of file, and its JSON Schema.
 
 pub(crate) mod acp;
+pub(crate) mod call_rules;
 pub(crate) mod checks;
 #[cfg(feature = "files")]
 pub(crate) mod detect;

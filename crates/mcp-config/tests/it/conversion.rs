@@ -42,7 +42,7 @@ fn valid_fixtures(folder: &str) -> Vec<(String, String)> {
 }
 
 #[track_caller]
-fn check_round_trip(label: &str, profile: Profile, text: &str) {
+pub(crate) fn check_round_trip(label: &str, profile: Profile, text: &str) {
     let first = read_text(profile, text);
     let WrittenFile { text: printed, mut unsupported, .. } = write(&first.servers, profile);
     unsupported.retain(|it| it.field != "metadata.inputs");

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod acp;
+mod call_rules;
 mod client_credentials;
 mod collections;
 mod contract;

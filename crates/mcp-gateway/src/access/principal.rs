@@ -38,6 +38,14 @@ impl Principal {
         }
     }
 
+    /// The user, as rules for calls name it: the name of its token. `None` for clients without a token.
+    pub(crate) fn user(&self) -> Option<Arc<str>> {
+        match &self.0 {
+            PrincipalKind::Named(name) => Some(Arc::clone(name)),
+            PrincipalKind::Anonymous | PrincipalKind::Stdio(_) => None,
+        }
+    }
+
     /// Whether this is the shared principal of all clients without a token.
     pub(crate) fn is_anonymous(&self) -> bool {
         self.0 == PrincipalKind::Anonymous

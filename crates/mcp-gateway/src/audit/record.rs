@@ -46,6 +46,12 @@ pub(crate) struct AuditRecord<'a> {
     pub(crate) prompt: Option<&'a str>,
     /// `success`, `tool_error`, `error`, `limited` or `cancelled`.
     pub(crate) outcome: &'a str,
+    /// What the rule for calls decided, if one matched: `allowed`, `approved`, `refused`, `declined` or `unanswered`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ruling: Option<&'a str>,
+    /// The rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rule: Option<&'a str>,
     /// The number of the JSON-RPC error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) code: Option<i64>,

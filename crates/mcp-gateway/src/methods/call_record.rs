@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use mcp_host_model::{Method, ResultKind, RpcError, ServerId};
+use mcp_host_runtime::CallRuling;
 use tokio::time::Instant;
 
 use crate::audit::record::{AuditLog, AuditRecord};
@@ -56,7 +57,7 @@ impl<'a> CallRecord<'a> {
 
     /// Writes a line of the audit log.
     fn write_audit(&self, log: &AuditLog, call: EndedCall) {
-        let RequestContext { client, request, server, .. } = self.context;
+        let RequestContext { client, request, server, ruling, .. } = self.context;
         let name = || request.params.text("name").map(|name| to_printable(&name, MAX_NAME_CHARS));
         let (tool, prompt) = match request.method.as_known() {
             Some(Method::CallTool) => (name(), None),
@@ -82,6 +83,8 @@ impl<'a> CallRecord<'a> {
             tool: tool.as_deref(),
             prompt: prompt.as_deref(),
             outcome: status.as_str(),
+            ruling: ruling.get().map(|it| it.outcome.as_str()),
+            rule: ruling.get().map(|it| &*it.rule),
             code: self.code,
             duration_ms: duration.as_micros() as f64 / 1000.0,
             request_bytes,
@@ -140,6 +143,15 @@ impl RequestContext<'_> {
             let _ = self.retry_after.set(retry_after);
             error
         })
+    }
+
+    /// Notes which rule decided about the call, for its record.
+    pub(super) fn note_ruling(&self, ruling: Option<&CallRuling>) {
+        if self.gateway.options.audit.is_some()
+            && let Some(ruling) = ruling
+        {
+            let _ = self.ruling.set(ruling.clone());
+        }
     }
 
     /// Notes the server of the request for its record.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use mcp_host_model::{Era, Method, RawJson, RpcError, ServerId, code};
-use mcp_host_runtime::RequestOptions;
+use mcp_host_runtime::{CallRuling, RequestOptions};
 use mcp_host_transport::{
     CallContext, Handlers, InputHandling, LogMessage, OnProgress, OnServerEvent, Progress, RawRequestHandler,
     ServerEvent,
@@ -40,6 +40,8 @@ pub(crate) struct RequestContext<'a> {
     pub(super) tool_counters: OnceLock<Arc<CallCounters>>,
     /// The seconds after which the request can be tried again, if it was refused because of a rate limit.
     pub(super) retry_after: OnceLock<u64>,
+    /// The rule that decided about the call, if there is an audit log.
+    pub(super) ruling: OnceLock<CallRuling>,
 }
 
 impl<'a> RequestContext<'a> {
@@ -58,6 +60,7 @@ impl<'a> RequestContext<'a> {
             server: OnceLock::new(),
             tool_counters: OnceLock::new(),
             retry_after: OnceLock::new(),
+            ruling: OnceLock::new(),
         }
     }
 

@@ -33,8 +33,14 @@ impl RequestContext<'_> {
         };
         call.options.context = self.call_context(server, &requested_name, handled)?;
         call.options.dialog = self.client.dialog_id();
+        call.options.user = self.client.principal.user();
         call.tasks = tasks;
-        match self.gateway.host.call_raw(call).await {
+        let result = self.gateway.host.call_raw(call).await;
+        self.note_ruling(match &result {
+            Ok(result) => result.ruling.as_ref(),
+            Err(failure) => failure.ruling.as_deref(),
+        });
+        match result {
             // A legacy result does not say that it is a task.
             Ok(result) if tasks == TaskHandling::Return && self.client.era() == Era::Legacy => {
                 let server = result.server.clone();

@@ -8,6 +8,7 @@ use mcp_host_model::{CallMetadata, CallResult, Content, ErrorKind, ResultInfo, S
 use mcp_host_registry::{Problem, ProblemKind};
 use mcp_host_transport::RequestId;
 
+use crate::calls::policy::CallRuling;
 use crate::calls::raw_result::RequestFailure;
 use crate::calls::result_limit::{OverflowHandling, limit_result};
 use crate::calls::spill::{SpillError, SpillPart, SpillStore};
@@ -20,6 +21,8 @@ use crate::telemetry::spans::CallGuard;
 pub(super) struct FinishedCall<T> {
     /// The called tool, if it was found.
     pub(super) target: Option<CallTarget>,
+    /// The rule that decided, if one did.
+    pub(super) ruling: Option<CallRuling>,
     pub(super) duration: Duration,
     pub(super) outcome: Result<CallSuccess<T>, RequestFailure>,
 }
@@ -53,7 +56,7 @@ pub(super) struct ResultBuilder<'a> {
 impl ResultBuilder<'_> {
     /// Builds the result of a finished call of the tool called `name`.
     pub(super) async fn build(&self, name: &str, call: FinishedCall<ToolResult>) -> CallResult {
-        let FinishedCall { target, duration, outcome } = call;
+        let FinishedCall { target, ruling: _, duration, outcome } = call;
         let tool = target.as_ref().map_or(name, |it| &it.tool.name);
         let mut metadata = CallMetadata::new(tool.to_owned());
         metadata.duration = duration;

@@ -39,6 +39,11 @@ impl CallDeadline {
         CallDeadline { started: Instant::now(), limit: Some(self.remaining(limit).min(limit)) }
     }
 
+    /// Returns the remaining time; `None` if the call has no time limit of its own.
+    pub(super) fn time_left(self) -> Option<Duration> {
+        self.limit.map(|it| self.remaining(it))
+    }
+
     /// Returns whether no time remains.
     pub(super) fn is_over(self) -> bool {
         self.remaining(Duration::MAX).is_zero()

@@ -7,6 +7,7 @@ pub(crate) mod dialog;
 pub(crate) mod leases;
 pub(crate) mod pin;
 mod pinned_routes;
+pub(crate) mod policy;
 pub(crate) mod provider_failure;
 pub(crate) mod raw_result;
 pub(crate) mod request_options;

@@ -3,6 +3,7 @@
 use mcp_host_model::{RawJson, ResultInfo, RpcError, ServerId};
 use mcp_host_transport::{CallError, RequestId};
 
+use crate::calls::policy::CallRuling;
 use crate::error::HostError;
 
 /// A result as its server sent it.
@@ -17,6 +18,8 @@ pub struct RawResult {
     pub server: ServerId,
     /// The request id; `None` for the host's own tools.
     pub request_id: Option<RequestId>,
+    /// The rule that allowed the call, if one decided.
+    pub ruling: Option<CallRuling>,
 }
 
 /// The error of a request.
@@ -30,6 +33,8 @@ pub struct RequestFailure {
     pub rpc: Option<Box<RpcError>>,
     /// The server, if one was found.
     pub server: Option<ServerId>,
+    /// The rule that decided about the call, if one did.
+    pub ruling: Option<Box<CallRuling>>,
     /// Whether the connection had ended before the request was sent, or ended while it was sent and it may be repeated,
     /// so that it may begin again at another instance.
     pub(super) may_begin_again: bool,
@@ -37,7 +42,7 @@ pub struct RequestFailure {
 
 impl From<HostError> for RequestFailure {
     fn from(error: HostError) -> RequestFailure {
-        RequestFailure { error, rpc: None, server: None, may_begin_again: false }
+        RequestFailure { error, rpc: None, server: None, ruling: None, may_begin_again: false }
     }
 }
 
@@ -50,7 +55,7 @@ impl RequestFailure {
             _ => None,
         };
         let may_begin_again = matches!(cause, CallError::NotSent(_));
-        RequestFailure { error, rpc: rpc.cloned().map(Box::new), server: None, may_begin_again }
+        RequestFailure { error, rpc: rpc.cloned().map(Box::new), server: None, ruling: None, may_begin_again }
     }
 
     /// Returns the error with its server.

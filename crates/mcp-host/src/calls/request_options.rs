@@ -17,6 +17,8 @@ pub struct RequestOptions {
     /// The servers that may be queried for a resource that no list contains, if there is no `server`. `None`: all
     /// servers with resources.
     pub servers: Option<Arc<[ServerId]>>,
+    /// The user for whom the request is made, as rules for calls name it.
+    pub user: Option<Arc<str>>,
     /// The dialog, which leases instances of servers that are not shared. All requests without a dialog use the
     /// same leases.
     pub dialog: Option<DialogId>,

@@ -200,7 +200,7 @@ impl RequestRouter {
         let ServerReply { value, server } =
             self.send(method, item, options, CatalogVersion::Latest, send).await?;
         let CallResponse { value: result, request_id, info, .. } = value;
-        Ok(RawResult { result, info, server, request_id: Some(request_id) })
+        Ok(RawResult { result, info, server, request_id: Some(request_id), ruling: None })
     }
 
     /// Sends a request about an item, in a span of its own.

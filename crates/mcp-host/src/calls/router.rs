@@ -13,6 +13,8 @@ use crate::calls::admin::{AdminTools, run_admin_command, toolset_id};
 use crate::calls::call_result::{CallSuccess, CallTarget, FinishedCall, ResultBuilder};
 use crate::calls::deadline::CallDeadline;
 use crate::calls::leases::LeaseReports;
+use crate::calls::policy::permit::CallPermit;
+use crate::calls::policy::{CallPolicy, PolicyCall};
 use crate::calls::raw_result::{RawResult, RequestFailure};
 use crate::calls::requests::RequestRouter;
 use crate::calls::result_format::ResultFormat;
@@ -34,6 +36,15 @@ pub(crate) struct CallRouter {
     pub(crate) result_bytes: Option<usize>,
     pub(crate) lease_reports: LeaseReports,
     pub(crate) admin_tools: AdminTools,
+    pub(crate) policy: Arc<dyn CallPolicy>,
+}
+
+/// The progress of a call, over several attempts.
+#[derive(Default)]
+struct CallProgress {
+    /// The called tool, if it was found.
+    target: Option<CallTarget>,
+    permit: CallPermit,
 }
 
 impl CallRouter {
@@ -67,16 +78,16 @@ impl CallRouter {
         let guard = CallGuard::begin(&self.supervisor().shared.metrics);
         let span = guard.span();
         let work = pin!(async {
-            let FinishedCall { target, duration, outcome } =
+            let FinishedCall { target, ruling, duration, outcome } =
                 self.run::<RawJson>(&call, version, &guard).await;
             let server = target.map(|it| it.server);
             let outcome = match outcome {
                 Ok(CallSuccess { request_id, value, info, warnings: _ }) => {
                     guard.record_bytes(value.as_bytes().len());
                     let server = server.expect("a successful call has a tool");
-                    Ok(RawResult { result: value, info, server, request_id })
+                    Ok(RawResult { result: value, info, server, request_id, ruling })
                 }
-                Err(error) => Err(RequestFailure { server, ..error }),
+                Err(error) => Err(RequestFailure { server, ruling: ruling.map(Box::new), ..error }),
             };
             guard.end(outcome.as_ref().err().map(|it| it.error.kind), duration);
             outcome
@@ -91,14 +102,20 @@ impl CallRouter {
         version: CatalogVersion<'_>,
         guard: &CallGuard<'_>,
     ) -> FinishedCall<T> {
-        let mut target = None;
+        let mut progress = CallProgress::default();
         let deadline = CallDeadline::new(guard.started(), call.options.deadline);
         let outcome = match self.requests.instances.new_scope(call.options.dialog.as_ref(), version, deadline)
         {
             Ok(scope) => {
                 let mut has_begun_again = false;
                 loop {
-                    match self.run_in_scope(scope, call, guard, &mut target).await {
+                    match self.run_in_scope(scope, call, guard, &mut progress).await {
+                        Err(_) if progress.permit.is_pending() => {
+                            // Boxed, because it is rare and would enlarge the future of every call.
+                            if let Err(failure) = Box::pin(progress.permit.wait(call.name())).await {
+                                break Err(failure.into());
+                            }
+                        }
                         Err(failure) if failure.may_begin_again && !has_begun_again => has_begun_again = true,
                         outcome => break outcome,
                     }
@@ -106,21 +123,31 @@ impl CallRouter {
             }
             Err(failure) => Err(failure.into()),
         };
-        FinishedCall { target, duration: guard.elapsed(), outcome }
+        let CallProgress { target, permit: CallPermit { ruling, .. } } = progress;
+        if let Some(ruling) = &ruling {
+            guard.set_ruling(ruling.outcome.as_str(), &ruling.rule);
+        }
+        FinishedCall { target, ruling, duration: guard.elapsed(), outcome }
     }
 
-    /// Finds the tool, validates the arguments, finds the instance, sends the call and checks the result. Sets `target`
-    /// when the tool is found, also if the call then fails. A failed call that was not sent has waited for another
-    /// instance.
+    /// Finds the tool, validates the arguments, asks the policy, finds the instance, sends the call and checks the
+    /// result. Sets the target of `progress` when the tool is found, also if the call then fails. A failed call that
+    /// was not sent has waited for another instance.
     async fn run_in_scope<T: ResultFormat>(
         &self,
         scope: RequestScope<'_>,
         call: &ToolCall,
         guard: &CallGuard<'_>,
-        target: &mut Option<CallTarget>,
+        progress: &mut CallProgress,
     ) -> Result<CallSuccess<T>, RequestFailure> {
         let instances = &self.requests.instances;
         let label = || format!("Tool '{}'", display_name(call.name()));
+        let CallProgress { target, permit } = progress;
+        // The rules of today count for a pinned generation too.
+        let current = match scope.version {
+            CatalogVersion::Latest => None,
+            CatalogVersion::Pinned(_) => Some(self.supervisor().latest_routing_table()),
+        };
         let request_target = instances.begin(scope, &label, |routing_table| {
             *target = None;
             let (tool, route) = find_called_tool(routing_table, call)?;
@@ -133,6 +160,20 @@ impl CallRouter {
             let target = target.insert(CallTarget { server, tool: Arc::clone(&tool.tool), result_bytes });
             // Before the instance is looked up, because that may start a server.
             self.schema_check(target).check_arguments(call, tool)?;
+            permit.check(
+                &*self.policy,
+                &PolicyCall {
+                    server: &target.server,
+                    configured: route.map(|it| {
+                        let newer = current.as_ref().and_then(|table| table.routes.get(&it.server.spec.id));
+                        &newer.unwrap_or(it).server
+                    }),
+                    tool: &tool.tool,
+                    is_approved: tool.is_approved,
+                    call,
+                    remaining: scope.deadline.time_left(),
+                },
+            )?;
             Ok((route, ()))
         });
         let request_target = request_target.await?;

@@ -67,12 +67,13 @@ impl fmt::Debug for ToolCall {
     /// Prints the size of the arguments only, because they are private.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ToolCall { tool, arguments, tasks, options } = self;
-        let RequestOptions { server, servers: _, dialog, deadline, context } = options;
+        let RequestOptions { server, servers: _, user, dialog, deadline, context } = options;
         f.debug_struct("ToolCall")
             .field("tool", tool)
             .field("arguments", &format_args!("{} bytes", arguments.as_bytes().len()))
             .field("tasks", tasks)
             .field("server", server)
+            .field("user", user)
             .field("dialog", dialog)
             .field("deadline", deadline)
             .field("trace", &context.trace)

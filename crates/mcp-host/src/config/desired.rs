@@ -95,9 +95,8 @@ pub(crate) struct ConfigUpdate {
 /// Returns the settings of a server that a reload plan compares.
 pub(crate) fn desired_server(server: &ResolvedServer) -> DesiredServer {
     let ResolvedServer { spec, endpoint, config, .. } = server;
-    DesiredServer::new(
-        spec.id.clone(),
-        RuntimeSettings::new(endpoint.clone(), config.clone(), spec.discovery),
-        ExposureSettings::new(spec.exposure.clone(), spec.limits.clone(), spec.sharing),
-    )
+    let mut exposure = ExposureSettings::new(spec.exposure.clone(), spec.limits.clone(), spec.sharing);
+    exposure.calls = spec.calls.clone();
+    let runtime = RuntimeSettings::new(endpoint.clone(), config.clone(), spec.discovery);
+    DesiredServer::new(spec.id.clone(), runtime, exposure)
 }

@@ -103,6 +103,7 @@ impl Host {
             result_bytes,
             list_items,
             approvals,
+            calls,
             telemetry: TelemetryOptions { log_level, trace, wall_clock },
         } = options;
         let shared = Arc::new(SharedState::new(LogLevels::new(log_level), Arc::clone(&wall_clock)));
@@ -164,6 +165,7 @@ impl Host {
                 idle_timeout,
             },
             admin_tools,
+            policy: calls,
         });
         Host { commands, overflow, updates, senders, router, supervisor_task, tool_budget }
     }

@@ -9,6 +9,8 @@ use mcp_host_registry::{Builtins, ToolBudget};
 use mcp_host_transport::{Authorities, ClientCapabilities, ClientInfo, Eras, Handlers, SessionOptions};
 
 use crate::calls::admin::AdminTools;
+use crate::calls::policy::CallPolicy;
+use crate::calls::policy::rule_policy::{CallRuleOptions, RulePolicy};
 use crate::calls::spill::policy::SpillPolicy;
 use crate::config::approval::Approval;
 use crate::state::approved_servers::ApprovedServers;
@@ -52,6 +54,9 @@ pub struct HostOptions {
     /// ([`LoadRequest::needs_approval`](crate::config::load::LoadRequest::needs_approval)). It is read before each
     /// start of such a server. `None`, the default: none of them starts.
     pub approvals: Option<ApprovedServers>,
+    /// Decides whether a call is sent. The default applies the rules of the servers' entries
+    /// ([`ServerSpec::calls`](mcp_host_model::ServerSpec::calls)), and refuses calls that need an approval.
+    pub calls: Arc<dyn CallPolicy>,
     /// Logs, traces and the clock.
     pub telemetry: TelemetryOptions,
 }
@@ -146,6 +151,7 @@ impl Default for HostOptions {
             result_bytes: None,
             list_items: None,
             approvals: None,
+            calls: Arc::new(RulePolicy::new(CallRuleOptions::default())),
             telemetry: TelemetryOptions::default(),
         }
     }

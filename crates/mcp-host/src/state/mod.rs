@@ -1,6 +1,8 @@
-//! State that outlives an instance: snapshots and events, known eras, server info, logins, and their folder.
+//! State that outlives an instance: snapshots and events, approvals and answers, known eras, server info, logins, and
+//! their folder.
 
 pub(crate) mod approved_servers;
+pub(crate) mod call_answers;
 pub(crate) mod dialog_id;
 pub(crate) mod event;
 pub(crate) mod known_eras;

@@ -4,11 +4,12 @@
 //! |---|---|
 //! | `connect` | `server`, `transport`, `outcome`, `duration`, `era` |
 //! | `list` | `server`, `list`, `outcome`, `duration`, `items`, `bytes` |
-//! | `call` | `server`, `tool`, `outcome`, `duration`, `bytes` |
+//! | `call` | `server`, `tool`, `ruling`, `rule`, `outcome`, `duration`, `bytes` |
 //! | `request` | `method`, `server`, `outcome`, `duration` |
 //!
 //! `outcome` is `success`, an error kind, or `cancelled`; `duration` is in seconds; `bytes` is the size of the result
-//! before it was cut. Spans and events contain neither arguments nor results.
+//! before it was cut. `ruling` is the decision of the rule for calls that matched, if one did. Spans and events contain
+//! neither arguments nor results.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -75,6 +76,8 @@ impl<'a> CallGuard<'a> {
             "call",
             server = Empty,
             tool = Empty,
+            ruling = Empty,
+            rule = Empty,
             outcome = Empty,
             duration = Empty,
             bytes = Empty
@@ -103,6 +106,11 @@ impl<'a> CallGuard<'a> {
         if self.server.set(server.clone()).is_ok() {
             self.span.record("server", server.as_str()).record("tool", tool);
         }
+    }
+
+    /// Sets the decision of the rule for calls that matched.
+    pub(crate) fn set_ruling(&self, outcome: &'static str, rule: &str) {
+        self.span.record("ruling", outcome).record("rule", rule);
     }
 
     /// Records the size of the result.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
+mod call_rules;
 mod callers;
 mod calls;
 mod concurrency;

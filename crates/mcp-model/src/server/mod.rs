@@ -1,5 +1,6 @@
 //! A server: its specification in a configuration, and its resolved endpoint.
 
+pub(crate) mod call_rule;
 pub(crate) mod credentials;
 #[cfg(feature = "endpoint")]
 pub(crate) mod endpoint;

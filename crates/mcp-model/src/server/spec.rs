@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::json::raw::RawJson;
+use crate::server::call_rule::CallRules;
 use crate::server::credentials::ClientCredentials;
 use crate::server::exposure::{Exposure, NameClass, NamePolicy};
 use crate::server::id::ServerId;
@@ -37,6 +38,8 @@ pub struct ServerSpec {
     pub discovery: Discovery,
     /// The rules for which tools, prompts and resources are exposed, and under which names.
     pub exposure: Exposure,
+    /// The rules for calls of its tools.
+    pub calls: CallRules,
     /// The callers that may use one running instance.
     pub sharing: Sharing,
     /// Configuration that is passed through to the server (HD-028, HD-FR011).
@@ -59,6 +62,7 @@ impl ServerSpec {
             limits: Limits::default(),
             discovery: Discovery::default(),
             exposure: Exposure::all(NamePolicy::Qualify { class: NameClass::Strict }),
+            calls: CallRules::default(),
             sharing: Sharing::Auto,
             config: None,
             metadata: BTreeMap::new(),

@@ -98,11 +98,7 @@ mod tests {
             DesiredServer {
                 id: ServerId::parse(id).unwrap(),
                 runtime: RuntimeSettings::new(endpoint, None, Discovery::default()),
-                exposure: ExposureSettings {
-                    exposure: Exposure::all(NamePolicy::Pass),
-                    limits,
-                    sharing: Sharing::Shared,
-                },
+                exposure: ExposureSettings::new(Exposure::all(NamePolicy::Pass), limits, Sharing::Shared),
             }
         };
         text.split_whitespace().map(desired).collect()

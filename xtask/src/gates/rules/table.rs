@@ -20,6 +20,7 @@ pub(super) const FAMILIES: &[(&str, usize)] = &[
     ("DM-", 3),
     ("ACPX-", 2),
     ("ACP-", 3),
+    ("CP-", 3),
     ("RPT-", 3),
     ("SK-", 2),
     ("X-", 2),

@@ -1,5 +1,6 @@
 //! Commands that call tools and get prompts.
 
+pub(crate) mod approvals;
 pub(crate) mod call;
 pub(crate) mod prompt;
 pub(crate) mod record;

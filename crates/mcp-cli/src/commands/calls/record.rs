@@ -9,15 +9,19 @@ use std::sync::Arc;
 
 use mcp_host_model::{CallResult, ErrorKind};
 use mcp_host_recording::{Recorder, Recording, RecordingProxy, ServerRecording, environment_secrets};
-use mcp_host_runtime::{DesiredServers, Host, ServerState, Supervision, recording_dialer, replace_private};
+use mcp_host_runtime::{
+    DesiredServers, Host, RulePolicy, ServerState, Supervision, recording_dialer, replace_private,
+};
 use serde::Serialize;
 
-use crate::args::{Format, RecordArgs};
+use crate::args::{CallRuleArgs, Format, RecordArgs};
 use crate::call_arguments::{self, CallArguments};
 use crate::commands::calls::call;
 use crate::commands::calls::shell::tokenize::split_words;
+use crate::config::call_rules::read_rules;
 use crate::config::context::Context;
 use crate::config::refusal::StartRefusal;
+use crate::host::call_prompt::NoPrompt;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::host::{self, select_server};
 use crate::output::console::Report;
@@ -94,6 +98,9 @@ async fn record_servers(
     let recorder = Recorder::default();
     let mut options = host::options(Supervision::Off);
     options.result_bytes = context.default_result_bytes();
+    let mut rules = run_until_signal(signals, read_rules(&CallRuleArgs::default())).await??;
+    rules.prompt = Some(Arc::new(NoPrompt("a recording asks nobody")));
+    options.calls = Arc::new(RulePolicy::new(rules));
     let host = Host::with_dialer(options, recording_dialer(&recorder));
     let mut results = Vec::new();
     let exit = host::with_host(host, desired, signals, async |host| {

@@ -10,10 +10,10 @@ mod windows;
 #[cfg(unix)]
 pub(crate) use unix::{
     HangUp, TerminalSettings, TerminationSignals, browser_command, can_others_write, has_display, is_trusted,
-    make_private, private_file_options,
+    make_private, private_file_options, read_terminal_line,
 };
 #[cfg(windows)]
 pub(crate) use windows::{
     HangUp, TerminalSettings, TerminationSignals, browser_command, can_others_write, has_display, is_trusted,
-    make_private, private_file_options,
+    make_private, private_file_options, read_terminal_line,
 };

@@ -2,17 +2,26 @@
 
 use std::env;
 use std::fs::{self, Metadata, OpenOptions, Permissions};
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
+use nix::fcntl::OFlag;
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 use nix::unistd::geteuid;
 use tokio::signal::unix::{self, SignalKind};
+use tokio::time::sleep;
 
 use crate::runtime::signal::Signal;
+
+/// The maximum size of a line of the terminal.
+const MAX_TERMINAL_LINE: usize = 4096;
+
+/// How often the terminal is read.
+const TERMINAL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The permission bits that let others than the owner write.
 const GROUP_OR_OTHERS_WRITE: u32 = 0o022;
@@ -73,6 +82,22 @@ impl TerminalSettings {
         if let Some(settings) = &self.0 {
             // Fails if the terminal was closed.
             let _ = tcsetattr(io::stdin().as_fd(), SetArg::TCSADRAIN, settings);
+        }
+    }
+}
+
+/// Reads a line of the terminal. Cancel-safe: a line that was not returned is left to the next reader.
+pub(crate) async fn read_terminal_line() -> io::Result<String> {
+    // Another open file than that of standard input, which stays blocking.
+    let mut terminal =
+        OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open("/dev/tty")?;
+    let mut line = [0; MAX_TERMINAL_LINE];
+    loop {
+        match terminal.read(&mut line) {
+            Ok(length) => return Ok(String::from_utf8_lossy(&line[..length]).into_owned()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(TERMINAL_INTERVAL).await,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }

@@ -76,6 +76,15 @@ impl TerminalSettings {
     }
 }
 
+/// Reads a line of standard input, which is a terminal.
+pub(crate) async fn read_terminal_line() -> io::Result<String> {
+    let read = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        io::stdin().read_line(&mut line).map(|_| line)
+    });
+    read.await.map_err(io::Error::other)?
+}
+
 /// Options for a file, which has the access rights of its folder.
 pub(crate) fn private_file_options() -> OpenOptions {
     OpenOptions::new()

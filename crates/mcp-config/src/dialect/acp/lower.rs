@@ -15,6 +15,7 @@ use crate::diagnostic::{Code, quoted};
 use crate::dialect::acp::pairs::{self, PairKind};
 use crate::dialect::acp::rules::{Leniency, ProtocolRules, Requirement};
 use crate::dialect::acp::wire::{AcpStdio, AcpTunnel, AcpUrl};
+use crate::dialect::call_rules;
 use crate::dialect::lowering::{SharingKey, collect_metadata};
 use crate::dialect::program_text::check_command;
 use crate::dialect::{checks, lowering};
@@ -119,7 +120,10 @@ const URL_KEYS: &[&str] = &["type", "name", "url", "headers", "command", "args",
 /// The member of `_meta` that says which clients share an instance.
 const META_SHARING: &str = "mcp-host/sharing";
 
-/// A spec with the sharing and the metadata of its entry.
+/// The member of `_meta` with the rules for calls.
+const META_CALLS: &str = "mcp-host/calls";
+
+/// A spec with the sharing, the rules for calls and the metadata of its entry.
 fn new_spec(
     id: ServerId,
     transport: TransportSpec,
@@ -133,6 +137,9 @@ fn new_spec(
     let sharing: Option<SharingKey> = sharing.and_then(|it| serde_json::from_value(it.into()).ok());
     let mut spec = ServerSpec::new(id, options.context.origin(at, node.span.clone()), transport);
     spec.sharing = sharing.map_or(Sharing::PerOwner, Sharing::from);
+    if let Some(rules) = node.value("_meta").and_then(|it| it.value(META_CALLS)) {
+        spec.calls.stated = call_rules::lower_node(rules, at, options.context);
+    }
     spec.metadata = collect_metadata([
         ("_meta", meta),
         (lowering::EXTRA_METADATA, lowering::collect_unknown_members(node, |key| known.contains(&key))),

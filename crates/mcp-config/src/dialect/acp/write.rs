@@ -62,6 +62,9 @@ pub(crate) fn write_server(
     let written: &[&str] = if origin.dialect() == Dialect::Acp { &[META, EXTRA_METADATA] } else { &[META] };
     common::report_metadata(metadata, written, report);
     common::report_inputs(origin, report);
+    if origin.dialect() != Dialect::Acp {
+        report.add_unsupported_if(!server.calls.stated.is_empty(), "calls", "rules for calls");
+    }
     report.add_unsupported_if(origin.stated_sharing.is_some(), "metadata.sharing", "`sharing`");
     Some((id.to_string(), OutputValue::Map(res)))
 }

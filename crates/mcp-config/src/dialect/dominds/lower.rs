@@ -10,6 +10,7 @@ use crate::de::{
     Expected, Field, FieldState, Location, OptionalField, ReadContext, ValueError, dominds_path,
 };
 use crate::diagnostic::{Applicability, CheckError, Code, FixIntent};
+use crate::dialect::call_rules;
 use crate::dialect::checks::UrlRule;
 use crate::dialect::dominds::exposure::{self, ExposureFields};
 use crate::dialect::dominds::wire::{DomindsServer, DomindsTransport, DomindsValue, DomindsVariable};
@@ -29,6 +30,7 @@ pub(super) fn lower(
         enabled: _,
         truely_stateless,
         sharing,
+        calls,
         transport,
         command,
         args,
@@ -92,6 +94,7 @@ pub(super) fn lower(
     let default = if stateless { Sharing::Shared } else { Sharing::PerOwner };
     let mut spec = ServerSpec::new(id?, context.origin(at, at.span(context)), transport_spec?);
     spec.exposure = lowered.exposure;
+    spec.calls.stated = call_rules::lower(calls.into_value(), context);
     spec.origin.stated_sharing = sharing.into_value().map(Sharing::from);
     spec.sharing = spec.origin.stated_sharing.unwrap_or(default);
     spec.metadata = collect_metadata([("resources", lowered.resources.map(Ok))]);

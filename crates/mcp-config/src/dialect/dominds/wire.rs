@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::de::{DeferredField, Field, Ignored, NullableField, OptionalField, OrderedMap};
+use crate::dialect::call_rules::CallRuleText;
 use crate::dialect::lowering::SharingKey;
 use crate::dialect::sandbox::SandboxValue;
 
@@ -41,6 +42,9 @@ pub(crate) struct DomindsServer {
     /// Which clients of a gateway share a running instance; replaces `truely-stateless` in mcp-host. `auto`: all, until
     /// the server sends a request such as sampling, elicitation or roots; then each client has its own.
     pub(super) sharing: OptionalField<SharingKey>,
+    /// Rules for calls in mcp-host; the first one that matches decides: `EFFECT [tools=a,b*]
+    /// [hints=reads,writes,destructive] [users=…]`, with the effect `allow`, `ask` or `deny`.
+    pub(super) calls: OptionalField<Vec<Field<CallRuleText>>>,
     /// The transport of the server.
     pub(super) transport: DeferredField<DomindsTransport>,
     /// The program to start; for stdio.

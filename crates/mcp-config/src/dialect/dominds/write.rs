@@ -6,6 +6,7 @@ use mcp_host_model::{
 };
 use serde::Deserialize;
 
+use crate::dialect::call_rules;
 use crate::dialect::checks::{self, UrlRule};
 use crate::dialect::sandbox;
 use crate::dialect::write::common::{self, NamePolicies};
@@ -58,6 +59,7 @@ pub(crate) fn write_server(
     let EntryWriter { members: mut res, report, .. } = entry;
     // Not reported if it is not stated: `truely-stateless` has already expressed it.
     res.extend(common::stated_sharing(origin));
+    res.extend(call_rules::member(&server.calls.stated));
     report.add_unsupported_if(server.description.is_some(), "description", "a description");
     let hidden = hide_unlisted(server.discovery, exposure, report);
     res.extend(exposure_members(exposure, &hidden, metadata.get("resources")));

@@ -42,6 +42,8 @@ pub(crate) struct Program {
     pub(crate) start_limit: StartLimit,
     /// The unit of the key `timeout`.
     pub(crate) timeout_unit: TimeoutUnit,
+    /// The keys that state which calls need a confirmation.
+    pub(crate) approval_keys: ApprovalKeys,
     /// The lines without which the program refuses the file.
     pub(crate) required_lines: &'static [&'static str],
 }
@@ -158,6 +160,19 @@ pub(crate) enum UrlSupport {
     Supported,
     /// It only starts programs. The text says how it connects to a URL.
     Unsupported(&'static str),
+}
+
+/// The keys of an entry that state which calls need a confirmation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ApprovalKeys {
+    /// No key of the entry does.
+    None,
+    /// A list of tools that need none, under this key.
+    Names(&'static str),
+    /// `trust: true`: no tool needs one.
+    Trust,
+    /// `default_tools_approval_mode`, and `approval_mode` of each tool.
+    Codex,
 }
 
 /// What a file is for.

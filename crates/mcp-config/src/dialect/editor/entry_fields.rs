@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::de::{Field, KnownKeys, KnownMembers, Location, NullableField, OrderedMap, ReadContext};
+use crate::dialect::call_rules::CallRuleText;
 use crate::dialect::editor::conventions::EntryForm;
 use crate::dialect::editor::keys::{self, EntryField};
 use crate::dialect::editor::wire::{
@@ -28,6 +29,7 @@ pub(super) struct EntryFields {
     pub(super) token_variable: NullableField<String>,
     pub(super) durations: Durations,
     pub(super) sharing: NullableField<SharingKey>,
+    pub(super) calls: NullableField<Vec<Field<CallRuleText>>>,
     pub(super) disabled: NullableField<bool>,
     pub(super) enabled: NullableField<bool>,
     pub(super) tools: ToolLists,
@@ -117,6 +119,7 @@ impl EntryFields {
                 start_milliseconds: reader.read_one(EntryField::StartMilliseconds),
             },
             sharing: reader.read_one(EntryField::Sharing),
+            calls: reader.read_one(EntryField::Calls),
             disabled: reader.read_one(EntryField::Disabled),
             enabled: reader.read_one(EntryField::Enabled),
             tools: ToolLists {

@@ -56,6 +56,8 @@ pub(super) enum EntryField {
     StartSeconds,
     StartMilliseconds,
     Sharing,
+    /// Rules for calls.
+    Calls,
     Disabled,
     Enabled,
     IncludedTools,
@@ -273,6 +275,14 @@ pub(super) const KEYS: &[EntryKey] = &[
         COMMON,
         "Which clients of a gateway share a running instance. `auto`: all, until the server sends a request such as\n\
          sampling, elicitation or roots; then each client has its own. Default: `auto`.",
+    ),
+    key(
+        "calls",
+        F::Calls,
+        COMMON,
+        "Rules for calls; the first one that matches decides: `EFFECT [tools=a,b*] [hints=reads,writes,destructive]\n\
+         [users=…]`, with the effect `allow`, `ask` or `deny`. The annotations of a tool count only if a lock file\n\
+         approves it; any other tool is `destructive`.",
     ),
     key(DISABLED.name, F::Disabled, COMMON, "`true` disables the server."),
     key(ENABLED.name, F::Enabled, &[Common, Opencode, Codex, Goose], "`false` disables the server."),

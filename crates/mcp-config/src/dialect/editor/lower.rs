@@ -9,6 +9,8 @@ use mcp_host_model::{
 
 use crate::de::{Location, NullableField, OrderedMap, ReadContext};
 use crate::diagnostic::{Applicability, Code, FixIntent, quoted};
+use crate::dialect::call_rules;
+use crate::dialect::editor::approvals;
 use crate::dialect::editor::client_credentials;
 use crate::dialect::editor::conventions::{EntryForm, Program, ShellVariables, UrlSupport, VariableSyntax};
 use crate::dialect::editor::entry_fields::{EntryFields, EntryUrl, StdioFields};
@@ -77,6 +79,7 @@ pub(super) fn lower(
         token_variable,
         durations,
         sharing,
+        calls,
         disabled: _,
         enabled: _,
         tools,
@@ -104,6 +107,7 @@ pub(super) fn lower(
     let declared = read_declared_transport(transports, context);
     let limits = fields::lower_limits(&durations, program, context);
     let exposure = fields::lower_exposure(tools, program);
+    let calls = call_rules::lower(calls.into_value(), context);
 
     let has_command = stdio.command.is_given();
     let is_undeclared = declared == DeclaredTransport::Undeclared && !has_command && !url.slot.is_given();
@@ -148,6 +152,7 @@ pub(super) fn lower(
     spec.metadata =
         collect_metadata([(lowering::EXTRA_METADATA, lowering::collect_unknown_members(node, is_lowered))]);
     (spec.limits, spec.exposure) = (limits, exposure);
+    (spec.calls.stated, spec.calls.of_program) = (calls, approvals::read(node, program.approval_keys));
     LoweredEntry { kind, is_built_in: false, spec: Some(spec) }
 }
 

@@ -4,6 +4,7 @@
 //! The files of all programs are one dialect, although their keys differ (DIA-01 to DIA-10). Reading is lenient:
 //! servers are independent, and unknown keys are kept. A whole command line in `command` is never split.
 
+mod approvals;
 mod client_credentials;
 mod command;
 pub(crate) mod conventions;

@@ -5,8 +5,8 @@
 use mcp_host_model::StartLimit;
 
 use crate::dialect::editor::conventions::{
-    DISABLED, Disabling, ENABLED, EntryForm, EnvValues, FilePurpose, HomePrefix, JsonExtensions, Program,
-    ShellVariables, TimeoutUnit, UrlSupport, UrlTransport, VariableSyntax,
+    ApprovalKeys, DISABLED, Disabling, ENABLED, EntryForm, EnvValues, FilePurpose, HomePrefix,
+    JsonExtensions, Program, ShellVariables, TimeoutUnit, UrlSupport, UrlTransport, VariableSyntax,
 };
 
 /// A program that is not in the table. Its conventions are those of mcp-host itself.
@@ -29,6 +29,7 @@ pub(crate) const UNKNOWN: Program = Program {
     url_support: UrlSupport::Supported,
     start_limit: StartLimit::Key("startup_timeout_sec"),
     timeout_unit: TimeoutUnit::BySize,
+    approval_keys: ApprovalKeys::None,
     required_lines: &[],
 };
 
@@ -63,6 +64,7 @@ pub(super) const GEMINI_CLI: Program = Program {
     file_purpose: FilePurpose::Settings,
     start_limit: StartLimit::Key("timeout"),
     timeout_unit: TimeoutUnit::Milliseconds,
+    approval_keys: ApprovalKeys::Trust,
     ..UNKNOWN
 };
 
@@ -183,6 +185,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         name: "Cline",
+        approval_keys: ApprovalKeys::Names("autoApprove"),
         home_files: &[
             ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
         ],
@@ -194,6 +197,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         name: "Roo Code",
+        approval_keys: ApprovalKeys::Names("alwaysAllow"),
         home_files: &[
             ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
         ],
@@ -244,7 +248,12 @@ pub(super) const PROGRAMS: &[Program] = &[
         url_transport: UrlTransport::SseUnlessHttpUrl,
         ..GEMINI_CLI
     },
-    Program { name: "Kiro", home_files: &[".kiro/settings/mcp.json"], ..UNKNOWN },
+    Program {
+        name: "Kiro",
+        approval_keys: ApprovalKeys::Names("autoApprove"),
+        home_files: &[".kiro/settings/mcp.json"],
+        ..UNKNOWN
+    },
     Program {
         name: "Zed",
         home_files: &[".config/zed/settings.json"],
@@ -260,6 +269,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     OPENCODE,
     Program {
         name: "Kilo Code",
+        approval_keys: ApprovalKeys::Names("alwaysAllow"),
         home_files: &[".config/kilo/kilo.json", ".config/kilo/kilo.jsonc"],
         files: &["kilo.json", "kilo.jsonc"],
         ..OPENCODE
@@ -303,6 +313,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         name: "Codex",
+        approval_keys: ApprovalKeys::Codex,
         home_files: &[".codex/config.toml"],
         key: "mcp_servers",
         entry_form: EntryForm::Codex,

@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::de::{Field, Ignored, NullableField, OptionalField, OrderedMap};
+use crate::dialect::call_rules::CallRuleText;
 use crate::dialect::editor::conventions::{DISABLED, ENABLED, SwitchKey};
 use crate::dialect::editor::keys::{self, EntryField, KEYS};
 use crate::dialect::editor::transport::{DeclaredTransport, TRANSPORT_NAMES};
@@ -112,6 +113,7 @@ fn value_schema(field: EntryField, generator: &mut SchemaGenerator) -> Schema {
         EntryField::SandboxEnabled | EntryField::Disabled | EntryField::Enabled => {
             NullableField::<bool>::json_schema(generator)
         }
+        EntryField::Calls => NullableField::<Vec<Field<CallRuleText>>>::json_schema(generator),
         EntryField::Tools => NullableField::<Tools>::json_schema(generator),
         EntryField::Provided => NullableField::<Ignored>::json_schema(generator),
         EntryField::Kept => OptionalField::<Ignored>::json_schema(generator),

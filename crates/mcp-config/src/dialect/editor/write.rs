@@ -8,6 +8,7 @@ use mcp_host_model::{
     ServerSpec, Sharing, SseFallback, TransportKind, TransportSpec,
 };
 
+use crate::dialect::call_rules;
 use crate::dialect::checks;
 use crate::dialect::lowering::{EXTRA_METADATA, url_rule};
 use crate::dialect::sandbox;
@@ -76,6 +77,7 @@ pub(crate) fn write_server(
     let naming = NamePolicies::same(NamePolicy::Qualify { class: NameClass::Strict });
     common::report_naming(exposure, naming, report);
     common::write_sharing(server.sharing, Sharing::Auto, origin, &mut res, report);
+    res.extend(call_rules::member(&server.calls.stated));
     common::report_limits(limits, kind, &["limits.request", "limits.connect", "limits.startup"], report);
     let mut written: &[&str] = &[];
     if origin.dialect() == Dialect::McpJson {

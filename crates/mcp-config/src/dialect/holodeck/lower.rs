@@ -7,6 +7,7 @@ use mcp_host_model::{
 };
 
 use crate::de::{FieldState, Location, NullableField, OptionalField, ReadContext};
+use crate::dialect::call_rules;
 use crate::dialect::holodeck::transport::{ItemField, TransportFields};
 use crate::dialect::holodeck::wire::{HoloDeckTransport, ToolItem};
 use crate::dialect::holodeck::{fields, transport};
@@ -43,6 +44,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
         defer_loading,
         sharing,
         sandbox,
+        calls,
     } = item;
     let variables = context.rules.reference_rule;
     let given = [("server", server.is_given()), ("description", description.is_given())];
@@ -128,6 +130,7 @@ pub(super) fn lower(item: ToolItem, node: &Node, at: &Location, context: &ReadCo
     spec.origin.implied_args = implied_args;
     spec.origin.stated_sharing = sharing.into_value().map(Sharing::from);
     spec.sharing = spec.origin.stated_sharing.unwrap_or(Sharing::Auto);
+    spec.calls.stated = call_rules::lower(calls.into_value(), context);
     (spec.limits, spec.config, spec.metadata) = (limits, config, metadata);
     Some(spec)
 }

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::de::{Field, NullableField, OptionalField, OrderedMap, RawObject};
+use crate::dialect::call_rules::CallRuleText;
 use crate::dialect::lowering::SharingKey;
 use crate::dialect::sandbox::SandboxValue;
 
@@ -79,6 +80,9 @@ pub(crate) struct ToolItem {
     /// What the processes of the server may reach: `project`, `network`, `off`, or a mapping; for stdio.
     /// Default: `off`. HoloDeck itself refuses this key.
     pub(super) sandbox: NullableField<SandboxValue>,
+    /// Rules for calls; the first one that matches decides: `EFFECT [tools=a,b*] [hints=reads,writes,destructive]
+    /// [users=…]`, with the effect `allow`, `ask` or `deny`. HoloDeck itself refuses this key.
+    pub(super) calls: OptionalField<Vec<Field<CallRuleText>>>,
 }
 
 /// The transports of HoloDeck.

@@ -7,6 +7,7 @@ use mcp_host_model::{
     StdioSpec, TransportKind, TransportSpec, UrlSpec,
 };
 
+use crate::dialect::call_rules;
 use crate::dialect::checks;
 use crate::dialect::lowering::url_rule;
 use crate::dialect::sandbox;
@@ -87,7 +88,9 @@ pub(crate) fn write_server(
     // HoloDeck refuses the key, so it is written only where it was.
     if origin.dialect() == Dialect::HoloDeck {
         common::write_sharing(server.sharing, Sharing::Auto, origin, &mut res, report);
+        res.extend(call_rules::member(&server.calls.stated));
     } else {
+        report.add_unsupported_if(!server.calls.stated.is_empty(), "calls", "rules for calls");
         common::report_sharing(server.sharing, Sharing::Auto, report);
     }
     Some((name, OutputValue::Map(res)))

@@ -7,7 +7,7 @@ mod fingerprint;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{env, fs};
@@ -18,12 +18,8 @@ use mcp_host_transport::open_regular_file;
 use serde::{Deserialize, Serialize};
 
 use crate::error::HostError;
-use crate::fs::atomic_write::create_temp;
-use crate::fs::system;
+use crate::fs::private_json;
 use fingerprint::fingerprint;
-
-/// The maximum size of the file.
-const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// The version of the file's format.
 const VERSION: u32 = 1;
@@ -57,6 +53,12 @@ struct StoredServers {
     approved: Vec<ApprovedServer>,
 }
 
+impl Default for StoredServers {
+    fn default() -> StoredServers {
+        StoredServers { version: VERSION, approved: Vec::new() }
+    }
+}
+
 impl ApprovedServers {
     /// Names the file, which may be missing. Its folder must be private to the user.
     pub fn new(path: impl Into<PathBuf>) -> ApprovedServers {
@@ -70,19 +72,11 @@ impl ApprovedServers {
 
     /// Returns all approved servers. A missing file has none; an invalid one is an error.
     pub fn list(&self) -> io::Result<Vec<ApprovedServer>> {
-        let file = match open_regular_file(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
-        let mut text = String::new();
-        file.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
-        let StoredServers { version, approved } = serde_json::from_str(&text)?;
+        let StoredServers { version, approved } = private_json::read(&self.path)?;
         if version == VERSION {
             Ok(approved)
         } else {
-            let message = format!("{} has the unknown version {version}", self.path.display());
-            Err(io::Error::new(io::ErrorKind::InvalidData, message))
+            Err(private_json::unknown_version(&self.path, version))
         }
     }
 
@@ -153,14 +147,7 @@ impl ApprovedServers {
 
     /// Replaces the file. Only its owner can read it.
     fn write(&self, approved: Vec<ApprovedServer>) -> io::Result<()> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        system::private_folder_builder().create(folder)?;
-        let mut file = create_temp(folder)?;
-        let stored = StoredServers { version: VERSION, approved };
-        file.write_all(serde_json::to_string_pretty(&stored)?.as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist(&self.path).map_err(|it| it.error)?;
-        Ok(())
+        private_json::write(&self.path, &StoredServers { version: VERSION, approved })
     }
 }
 
@@ -195,12 +182,13 @@ impl PendingServer<'_> {
 }
 
 /// The absolute path of a server's file.
-fn file_of(server: &ResolvedServer) -> String {
+pub(crate) fn file_of(server: &ResolvedServer) -> String {
     let file = Path::new(&server.spec.origin.file);
     fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()).display().to_string()
 }
 
-fn server_fingerprint(server: &ResolvedServer) -> String {
+/// Returns the fingerprint of what a server starts or connects to. Reads scripts of the project.
+pub(crate) fn server_fingerprint(server: &ResolvedServer) -> String {
     let current = env::current_dir().unwrap_or_default();
     fingerprint(server, &current, &hash_file)
 }

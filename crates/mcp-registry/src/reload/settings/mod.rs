@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use mcp_host_model::{Discovery, Endpoint, Exposure, Limits, Secret, Sharing};
+use mcp_host_model::{CallRules, Discovery, Endpoint, Exposure, Limits, Secret, Sharing};
 
 /// The settings that a running server depends on. A change requires a restart.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,12 +26,14 @@ pub struct ExposureSettings {
     pub limits: Limits,
     /// How callers share instances.
     pub sharing: Sharing,
+    /// The rules for calls; none unless set.
+    pub calls: CallRules,
 }
 
 impl ExposureSettings {
     /// The settings of a server.
     pub fn new(exposure: Exposure, limits: Limits, sharing: Sharing) -> ExposureSettings {
-        ExposureSettings { exposure, limits, sharing }
+        ExposureSettings { exposure, limits, sharing, calls: CallRules::default() }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use mcp_host_model::{
-    EnvInheritance, NameClass, NameLimit, NamePolicy, NameTransform, Sandbox, SandboxPreset, SseFallback,
-    StdioEndpoint, UrlEndpoint,
+    CallEffect, CallRule, EnvInheritance, NameClass, NameLimit, NamePolicy, NameTransform, Sandbox,
+    SandboxPreset, SseFallback, StdioEndpoint, UrlEndpoint,
 };
 
 use super::*;
@@ -92,9 +92,11 @@ fn change_of_a_rule_or_limit_changes_the_exposure_settings() {
     let of = |change: &dyn Fn(&mut Exposure, &mut Limits)| {
         let (mut exposure, mut limits) = (Exposure::all(NamePolicy::Reject), Limits::default());
         change(&mut exposure, &mut limits);
-        ExposureSettings { exposure, limits, sharing: Sharing::Shared }
+        ExposureSettings::new(exposure, limits, Sharing::Shared)
     };
     let prefix = |remove: &str, add: &str| NameTransform::Prefix { remove: remove.into(), add: add.into() };
+    let mut calls = CallRules::default();
+    calls.stated.push(CallRule::new(CallEffect::Deny));
     check(&[
         of(&|_, _| {}),
         of(&|it, _| it.tools.filter.whitelist = vec!["a".into()]),
@@ -121,6 +123,7 @@ fn change_of_a_rule_or_limit_changes_the_exposure_settings() {
         of(&|_, it| it.list_items = 1),
         of(&|_, it| it.list_pages = 1),
         ExposureSettings { sharing: Sharing::PerOwner, ..of(&|_, _| {}) },
+        ExposureSettings { calls, ..of(&|_, _| {}) },
     ]);
 }
 

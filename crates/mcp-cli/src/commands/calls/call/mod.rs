@@ -13,16 +13,18 @@ use mcp_host_config::Colour;
 use mcp_host_model::{CallFailure, CallMetadata, CallResult, ErrorKind, Limits, ServerName, Severity};
 use mcp_host_registry::ToolLookup;
 use mcp_host_runtime::{
-    Approval, DesiredServers, Host, HostSnapshot, ServerState, SpillLifetime, SpillPolicy, Supervision,
-    ToolCall,
+    Approval, DesiredServers, Host, HostSnapshot, RulePolicy, ServerState, SpillLifetime, SpillPolicy,
+    Supervision, ToolCall,
 };
 use mcp_host_transport::OnProgress;
 
 use crate::args::{CallArgs, Format};
 use crate::call_arguments::{self, CallArguments};
+use crate::config::call_rules::read_rules;
 use crate::config::context::Context;
 use crate::config::file::UsedServers;
 use crate::config::refusal::{StartRefusal, failed_call_result, open_with_lock};
+use crate::host::call_prompt::call_prompt;
 use crate::host::known_tools::remember_tools;
 use crate::host::tool_owners::{StartedServers, ToolOwners};
 use crate::host::{self, select_server, with_host};
@@ -56,6 +58,10 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
     let ToolOwners { first, others } = ToolOwners::find(desired, &args.tool);
     let mut options = host::options(Supervision::Off);
     options.catalog.approval = approval;
+    let progress = context.progress();
+    let mut rules = run_until_signal(signals, read_rules(&args.rules)).await??;
+    rules.prompt = Some(call_prompt(context, &progress));
+    options.calls = Arc::new(RulePolicy::new(rules));
     let requested = args.max_result.or(args.save.is_some().then_some(usize::MAX));
     options.result_bytes = requested.or_else(|| context.default_result_bytes());
     options.spill = args.spill.as_deref().map(|folder| {
@@ -73,7 +79,7 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
         if started == StartedServers::All && args.server.is_none() {
             remember_tools(&path, &published).await;
         }
-        let result = call(host, &context.progress(), &args.tool, &arguments).await;
+        let result = call(host, &progress, &args.tool, &arguments).await;
         let exit = exit_code(&result, tool_presence(&published, &invalid_entries, &args.tool));
         let report = call_report(context, &file, &args.tool, &result);
         let mut report = save_content(Report { exit, ..report }, &result, args).await;
@@ -169,6 +175,7 @@ pub(super) async fn call(
         Ok(arguments) => arguments,
         Err(error) => return failed_call_result(tool, ErrorKind::Validation, error.message),
     };
+    progress.resume();
     progress.show(&format!("calling {tool}"));
     let (display, name) = (progress.clone(), tool.to_owned());
     let on_progress: OnProgress = Arc::new(move |update| {

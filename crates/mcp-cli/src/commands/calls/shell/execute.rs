@@ -1,6 +1,6 @@
 //! Executes the commands of the shell. Their output is that of the program's commands with the same names.
 
-use mcp_host_model::{ErrorKind, ServerId};
+use mcp_host_model::{CallResult, ErrorKind, ServerId};
 use mcp_host_runtime::{Host, HostSnapshot, RequestOptions};
 
 use super::command::{ShellCommand, help};
@@ -16,6 +16,7 @@ use crate::config::context::Context;
 use crate::host::unknown_server;
 use crate::output::console::Report;
 use crate::output::failure::Failure;
+use crate::output::progress::ProgressDisplay;
 use crate::output::{json, sanitize, style};
 use crate::render::call_result::{resource_text, result_text};
 use crate::render::status::{problem_lines, server_lines};
@@ -23,12 +24,22 @@ use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
 
 /// Executes a command and prints its result.
-pub(super) async fn execute(context: &Context, host: &Host, command: ShellCommand) -> Exit {
-    context.print_result(try_execute(context, host, command).await).await
+pub(super) async fn execute(
+    context: &Context,
+    host: &Host,
+    progress: &ProgressDisplay,
+    command: ShellCommand,
+) -> Exit {
+    context.print_result(try_execute(context, host, progress, command).await).await
 }
 
 /// Executes a command and returns its output.
-async fn try_execute(context: &Context, host: &Host, command: ShellCommand) -> Result<Report, Failure> {
+async fn try_execute(
+    context: &Context,
+    host: &Host,
+    progress: &ProgressDisplay,
+    command: ShellCommand,
+) -> Result<Report, Failure> {
     let published = host.snapshot();
     Ok(match command {
         ShellCommand::Empty | ShellCommand::Exit | ShellCommand::Reload => Report::default(),
@@ -40,7 +51,11 @@ async fn try_execute(context: &Context, host: &Host, command: ShellCommand) -> R
             Report::out(list_text(context, &command, &published))
         }
         ShellCommand::Schema(tool) => schema_report(context, &published, &tool)?,
-        ShellCommand::Call { tool, words } => call_tool(context, host, &tool, words).await?,
+        ShellCommand::Call { tool, words } => {
+            let arguments = run_blocking(move || call_arguments::parse(&words)).await?;
+            let result = call(host, progress, &tool, &arguments).await;
+            call_report(context, host, &tool, &result)
+        }
         ShellCommand::Prompt { name, words } => get_prompt(context, host, &name, words).await?,
         ShellCommand::Read(uri) => {
             let resource = host.read_resource(&uri, RequestOptions::default()).await?;
@@ -103,31 +118,25 @@ fn schema_report(context: &Context, published: &HostSnapshot, tool: &str) -> Res
     }))
 }
 
-async fn call_tool(
-    context: &Context,
-    host: &Host,
-    tool: &str,
-    words: Vec<String>,
-) -> Result<Report, Failure> {
-    let arguments = run_blocking(move || call_arguments::parse(&words)).await?;
-    let result = call(host, &context.progress(), tool, &arguments).await;
+/// The report of a call.
+fn call_report(context: &Context, host: &Host, tool: &str, result: &CallResult) -> Report {
     let Some(failure) = &result.error else {
-        return Ok(Report::out(match context.format {
-            Format::Json => json::line(&result),
-            Format::Text => result_text(&result),
-        }));
+        return Report::out(match context.format {
+            Format::Json => json::line(result),
+            Format::Text => result_text(result),
+        });
     };
     let (colour, exit) = (context.console.err_colour, Exit::Failure);
     if context.format == Format::Json {
-        return Ok(Report { out: json::line(&result), exit, ..Report::default() });
+        return Report { out: json::line(result), exit, ..Report::default() };
     }
-    let mut err = call_error(&result, failure, colour);
+    let mut err = call_error(result, failure, colour);
     if failure.kind == ErrorKind::Validation {
         let help = format!("`schema {}` shows the arguments of the tool", sanitize::line(tool));
         err.push_str(&style::help(colour, &help));
     }
-    err.push_str(&unavailable_servers(&host.snapshot(), &result, colour));
-    Ok(Report { err, exit, ..Report::default() })
+    err.push_str(&unavailable_servers(&host.snapshot(), result, colour));
+    Report { err, exit, ..Report::default() }
 }
 
 async fn get_prompt(

@@ -15,20 +15,24 @@ use std::sync::Arc;
 
 use mcp_host_recording::Recorder;
 use mcp_host_runtime::{
-    FollowHandle, FollowRequest, Host, HostSnapshot, ServerState, ServerStatus, Supervision, recording_dialer,
+    FollowHandle, FollowRequest, Host, HostSnapshot, RulePolicy, ServerState, ServerStatus, Supervision,
+    recording_dialer,
 };
 use tokio::sync::mpsc;
 
 use crate::args::{Format, ShellArgs};
 use crate::commands::calls::record::{check_output_path, save_recording};
+use crate::config::call_rules::read_rules;
 use crate::config::context::Context;
 use crate::config::follow::{FollowedConfig, follow};
 use crate::config::refusal::StartRefusal;
 use crate::host;
+use crate::host::call_prompt::call_prompt;
 use crate::host::known_tools::remember_tools;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
+use crate::output::progress::ProgressDisplay;
 use crate::output::{count, json};
 use crate::render::events::{EventLine, change_lines, file_event_lines};
 use crate::render::status::server_lines_where;
@@ -61,11 +65,13 @@ struct Shell<'a> {
     reported: Arc<HostSnapshot>,
     /// Events to print before the next prompt.
     events: VecDeque<EventLine>,
+    progress: ProgressDisplay,
 }
 
 /// Runs until the lines end or a signal arrives.
 pub(crate) async fn run(context: &Context, args: ShellArgs, signals: &mut Signals) -> Result<Exit, Failure> {
-    let ShellArgs { file, record } = args;
+    let ShellArgs { file, record, rules } = args;
+    let mut rules = run_until_signal(signals, read_rules(&rules)).await??;
     record.as_deref().map_or(Ok(()), check_output_path)?;
     let finding = FollowedConfig::find(context, file.as_deref());
     let FollowedConfig { request, approval } = run_until_signal(signals, finding).await??;
@@ -81,11 +87,15 @@ pub(crate) async fn run(context: &Context, args: ShellArgs, signals: &mut Signal
     let mut options = host::options(Supervision::default());
     options.catalog.approval = approval;
     options.result_bytes = context.default_result_bytes();
+    let progress = context.progress();
+    rules.prompt = Some(call_prompt(context, &progress));
+    options.calls = Arc::new(RulePolicy::new(rules));
     let host = match &recorder {
         Some(recorder) => Host::with_dialer(options, recording_dialer(recorder)),
         None => Host::start(options),
     };
-    let exit = run_shell(context, &host, request, is_interactive, signals).await;
+    let running = RunningHost { host: &host, progress };
+    let exit = run_shell(context, running, request, is_interactive, signals).await;
     let exit = host::stop(&host, exit, signals).await;
     match (record, recorder) {
         (Some(out), Some(recorder)) => save_recording(context, &out, &recorder.recording(), exit).await,
@@ -93,22 +103,30 @@ pub(crate) async fn run(context: &Context, args: ShellArgs, signals: &mut Signal
     }
 }
 
+/// A host, and the display of what it does.
+struct RunningHost<'a> {
+    host: &'a Host,
+    progress: ProgressDisplay,
+}
+
 /// Follows the configuration and executes lines until they end or a signal arrives.
 async fn run_shell(
     context: &Context,
-    host: &Host,
+    running: RunningHost<'_>,
     request: FollowRequest,
     is_interactive: bool,
     signals: &mut Signals,
 ) -> Exit {
+    let RunningHost { host, progress } = running;
     let reported = host.snapshot();
     let follow_handle = tokio::select! {
         biased;
         signal = signals.next() => return Exit::Signal(signal),
         follow_handle = follow(context, host, request.clone()) => follow_handle,
     };
-    let mut shell = Shell { context, host, request, follow_handle, reported, events: VecDeque::new() };
-    let progress = context.progress();
+    let events = VecDeque::new();
+    let mut shell =
+        Shell { context, host, request, follow_handle, reported, events, progress: progress.clone() };
     tokio::select! {
         biased;
         signal = signals.next() => match (signal, is_interactive) {
@@ -229,7 +247,7 @@ impl Shell<'_> {
             self.host.wait_until_ready().await;
             return Exit::Success;
         }
-        execute::execute(self.context, self.host, command).await
+        execute::execute(self.context, self.host, &self.progress, command).await
     }
 
     /// Prints the problems of the files, and the servers: all for a user, those that are not ready for a script.

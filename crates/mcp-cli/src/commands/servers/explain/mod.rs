@@ -2,6 +2,7 @@
 //!
 //! No server is started without `--start`, so that filters can be tested before a server exists.
 
+mod call_rules;
 mod lock_status;
 
 use std::collections::HashSet;
@@ -50,6 +51,9 @@ pub(crate) async fn run(
     args: ExplainArgs,
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
+    if !args.call.is_empty() {
+        return call_rules::run(context, args, signals).await;
+    }
     let start = args.start;
     let prepared = run_until_signal(signals, prepare(context, args)).await??;
     if !start {
@@ -99,7 +103,7 @@ fn remove_found_elsewhere(explanations: &mut Vec<Explanation>) {
 
 /// Reads the configuration and the lock file, and selects the servers.
 async fn prepare(context: &Context, args: ExplainArgs) -> Result<PreparedExplain, Failure> {
-    let ExplainArgs { file, server, tool, prompt, resource, start } = args;
+    let ExplainArgs { file, server, tool, call: _, user: _, prompt, resource, start, rules: _ } = args;
     let config = context.open(file.as_deref().unwrap_or(Path::new(""))).await?;
     let colour = context.console.err_colour;
     let err = config.detection_notes() + &config.syntax_diagnostics_text(colour);

@@ -8,9 +8,11 @@ mod events;
 mod hang_up;
 mod metrics;
 mod process_metrics;
+mod questions;
 mod resources;
 mod tokens;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,15 +22,20 @@ use mcp_host_gateway::{
     ServeError, TaskKey, TlsFiles, Tokens, TrustedProxies, serve_stdio,
 };
 use mcp_host_model::ServerId;
-use mcp_host_runtime::{AdminTools, FollowHandle, Host, SpillPolicy, Supervision};
+use mcp_host_runtime::{
+    AdminTools, FollowHandle, Host, PendingQuestions, RulePolicy, SpillPolicy, Supervision,
+};
 use mcp_host_transport::Eras;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::RecvError;
 
 use crate::args::ServeArgs;
+use crate::config::call_rules::read_rules;
 use crate::config::context::Context;
 use crate::config::follow::{FollowedConfig, follow};
+use crate::control::server::ControlServer;
 use crate::host;
+use crate::host::call_prompt::NoPrompt;
 use crate::output::console::Verbosity;
 use crate::output::error_chain;
 use crate::output::failure::Failure;
@@ -40,6 +47,7 @@ use crate::runtime::signals::{Signals, run_until_signal, serve_until_signal};
 use events::{log_file_events, log_server_events};
 use hang_up::handle_hang_ups;
 use metrics::MetricsRecorder;
+use questions::LoggedQuestions;
 use tokens::{TokenSource, ViewLimits, publish_views};
 
 /// How long the shutdown may take after running requests have ended or were cancelled.
@@ -76,6 +84,13 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     };
     let (audit, prepared, config) = run_until_signal(signals, preparing).await??;
     let FollowedConfig { request, approval } = config;
+    let mut rules = run_until_signal(signals, read_rules(&args.rules)).await??;
+    let control = open_control_socket();
+    let questions = PendingQuestions::new();
+    rules.prompt = Some(match &control {
+        Some(_) => Arc::new(LoggedQuestions(questions.clone())),
+        None => Arc::new(NoPrompt("the gateway has no control socket to ask through")),
+    });
     let mut options = host::gateway_options(Supervision::default());
     options.catalog.approval = approval;
     options.catalog.tool_budget.max_tools = args.max_tools;
@@ -87,6 +102,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     if let Some(drain) = args.drain {
         options.processes.drain = Duration::from_secs(drain);
     }
+    options.calls = Arc::new(RulePolicy::new(rules));
     let shutdown_limit = prepared.options.bounds.shutdown_grace + SHUTDOWN_MARGIN;
     let host = Arc::new(Host::start(options));
     let (stop_sender, stop_receiver) = oneshot::channel();
@@ -95,6 +111,7 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
         tokio::select! {
             () = handle_hang_ups(hang_up, follow_handle.reload_trigger(), audit.as_ref()) => Ok(()),
             served = serve(&host, follow_handle, prepared, stop_receiver) => served,
+            never = serve_control_socket(control.as_ref(), &questions) => match never {},
         }
     };
     // After a signal, running requests finish and the clients are notified.
@@ -108,6 +125,22 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
         run_blocking(move || audit.flush(FLUSH_TIMEOUT)).await;
     }
     Ok(exit)
+}
+
+/// Opens the control socket. Without it, calls that need an approval are refused.
+fn open_control_socket() -> Option<ControlServer> {
+    let opened = ControlServer::open();
+    opened
+        .inspect_err(|error| tracing::info!(%error, "there is no control socket for `mcp-host approvals`"))
+        .ok()
+}
+
+/// Serves the control socket, if there is one. Never returns.
+async fn serve_control_socket(control: Option<&ControlServer>, questions: &PendingQuestions) -> Infallible {
+    match control {
+        Some(control) => control.serve(questions).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The checked arguments.

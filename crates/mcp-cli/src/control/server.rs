@@ -1,0 +1,183 @@
+//! Serves the control socket of this process.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use mcp_host_model::ToolAction;
+use mcp_host_runtime::{PendingQuestion, PendingQuestions};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::control::protocol::{
+    ControlReply, ControlRequest, MAX_LINE_BYTES, WaitingCall, call_answer, parse_request, to_line,
+};
+use crate::control::system::{ControlListener, ControlStream};
+
+/// The maximum number of connections. Further ones wait.
+const MAX_CONNECTIONS: usize = 16;
+
+/// The maximum time between two requests, and for a write.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The pause after a connection that could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+/// The maximum number of characters of the arguments of a call.
+const MAX_ARGUMENT_CHARS: usize = 2000;
+
+/// The control socket of this process.
+pub(crate) struct ControlServer {
+    listener: ControlListener,
+}
+
+impl ControlServer {
+    /// Opens the socket.
+    pub(crate) fn open() -> io::Result<ControlServer> {
+        ControlListener::bind().map(|listener| ControlServer { listener })
+    }
+
+    /// Serves connections until the future is dropped.
+    pub(crate) async fn serve(&self, questions: &PendingQuestions) -> std::convert::Infallible {
+        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let mut connections = JoinSet::new();
+        loop {
+            let permit = Arc::clone(&permits).acquire_owned().await.expect("the semaphore is not closed");
+            match self.listener.accept().await {
+                Ok(stream) => {
+                    let questions = questions.clone();
+                    connections.spawn(async move {
+                        let _permit = permit;
+                        // The peer may end the connection at any time.
+                        let _ = serve_connection(stream, &questions).await;
+                    });
+                    while connections.try_join_next().is_some() {}
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the control socket accepts no connection");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+/// Answers the requests of a connection until it ends.
+async fn serve_connection(stream: ControlStream, questions: &PendingQuestions) -> io::Result<()> {
+    let (reader, mut writer) = tokio::io::split(stream);
+    let mut reader = BufReader::new(reader);
+    loop {
+        let mut line = Vec::new();
+        let mut limited = (&mut reader).take(MAX_LINE_BYTES as u64);
+        let length = timeout(IDLE_TIMEOUT, limited.read_until(b'\n', &mut line)).await??;
+        if length == 0 {
+            return Ok(());
+        }
+        if line.last() != Some(&b'\n') {
+            let message = "a request is a line of at most 1 MiB".to_owned();
+            return send(&mut writer, &ControlReply::Error { message }).await;
+        }
+        let reply = match parse_request(&line) {
+            Ok(ControlRequest::ListApprovals) => waiting(questions),
+            Ok(ControlRequest::Answer { id, allow, remember }) => {
+                ControlReply::Answered { calls: questions.answer(id, call_answer(allow, remember)) }
+            }
+            Ok(ControlRequest::WatchApprovals) => {
+                let mut changes = questions.subscribe();
+                let mut unexpected = [0];
+                loop {
+                    send(&mut writer, &waiting(questions)).await?;
+                    tokio::select! {
+                        changed = changes.changed() => if changed.is_err() { return Ok(()) },
+                        // The peer sends nothing more; it ends the connection.
+                        _ = reader.read(&mut unexpected) => return Ok(()),
+                    }
+                }
+            }
+            Err(error) => error,
+        };
+        send(&mut writer, &reply).await?;
+    }
+}
+
+async fn send(writer: &mut (impl AsyncWriteExt + Unpin), reply: &ControlReply) -> io::Result<()> {
+    timeout(IDLE_TIMEOUT, writer.write_all(&to_line(reply))).await?
+}
+
+fn waiting(questions: &PendingQuestions) -> ControlReply {
+    ControlReply::Approvals { waiting: questions.list().iter().map(to_waiting_call).collect() }
+}
+
+fn to_waiting_call(pending: &PendingQuestion) -> WaitingCall {
+    let question = &pending.question;
+    let action = match question.action {
+        ToolAction::Reads => "reads",
+        ToolAction::Writes => "writes",
+        ToolAction::Destructive => "destructive",
+    };
+    WaitingCall {
+        id: pending.id,
+        server: question.server.to_string(),
+        tool: question.tool.clone(),
+        action: action.to_owned(),
+        arguments: question.arguments.as_str().chars().take(MAX_ARGUMENT_CHARS).collect(),
+        user: question.user.as_deref().map(str::to_owned),
+        rule: question.rule.to_string(),
+        changed: question.is_changed,
+        seconds: SystemTime::now().duration_since(pending.asked_at).unwrap_or_default().as_secs(),
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    /// Sends bytes on a connection, and returns all replies.
+    async fn exchange(bytes: &[u8]) -> String {
+        let (client, server) = UnixStream::pair().unwrap();
+        let questions = PendingQuestions::new();
+        let served = tokio::spawn(async move { serve_connection(server, &questions).await });
+        let (mut reader, mut writer) = client.into_split();
+        let bytes = bytes.to_vec();
+        let writing = tokio::spawn(async move {
+            // The server may have ended the connection.
+            let _ = writer.write_all(&bytes).await;
+        });
+        let mut text = String::new();
+        let _ = reader.read_to_string(&mut text).await;
+        writing.await.unwrap();
+        let _ = served.await.unwrap();
+        text
+    }
+
+    #[tokio::test]
+    async fn cp_018_hostile_input_ends_with_an_error_or_the_connection() {
+        let error = |column| {
+            format!("{{\"reply\":\"error\",\"message\":\"not a request: invalid at column {column}\"}}\n")
+        };
+        assert_eq!(exchange(b"").await, "");
+        assert_eq!(exchange(b"no secret\n").await, error(2));
+        assert!(
+            exchange(b"{\"request\":\"answer\",\"id\":-1,\"allow\":true}\n").await.contains("not a request")
+        );
+        assert!(exchange(b"{\"request\":\"list_approvals\",\"x\":1}\n").await.contains("\"reply\""));
+        assert!(exchange(b"\xff\xfe\x00\n").await.contains("not a request"));
+        assert_eq!(
+            exchange(b"{\"request\":\"answer\",\"id\":1,\"allow\":true,\"remember\":\"always\"}\n").await,
+            "{\"reply\":\"answered\",\"calls\":0}\n"
+        );
+        let deep = "[".repeat(10_000) + "\n";
+        assert!(exchange(deep.as_bytes()).await.contains("not a request"));
+        let endless = vec![b'x'; MAX_LINE_BYTES + 10];
+        assert!(exchange(&endless).await.contains("a line of at most 1 MiB"));
+        assert_eq!(
+            exchange(b"{\"request\":\"list_approvals\"}\n").await,
+            "{\"reply\":\"approvals\",\"waiting\":[]}\n"
+        );
+    }
+}

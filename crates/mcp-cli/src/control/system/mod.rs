@@ -1,0 +1,11 @@
+//! Sockets of the same user. Each system has the same items.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+pub(super) use unix::{ControlListener, ControlStream, connect_all};
+#[cfg(windows)]
+pub(super) use windows::{ControlListener, ControlStream, connect_all};

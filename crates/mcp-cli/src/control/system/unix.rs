@@ -1,0 +1,142 @@
+//! Unix: sockets in a private folder; the kernel names the user of a peer.
+
+use std::env;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::unistd::geteuid;
+use tokio::net::{UnixListener, UnixStream};
+
+/// A connection.
+pub(in crate::control) type ControlStream = UnixStream;
+
+/// The end of the names of sockets. The name of one begins with the id of its process.
+const SUFFIX: &str = ".sock";
+
+/// The maximum number of sockets that are looked at.
+const MAX_SOCKETS: usize = 256;
+
+/// A listening socket, which is removed when it is dropped.
+pub(in crate::control) struct ControlListener {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl ControlListener {
+    /// Listens at the socket of this process.
+    pub(in crate::control) fn bind() -> io::Result<ControlListener> {
+        let folder = socket_folder()?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        check_folder(&folder)?;
+        let path = folder.join(format!("{}{SUFFIX}", std::process::id()));
+        // A socket of an ended process with the same id.
+        let _ = fs::remove_file(&path);
+        let listener = UnixListener::bind(&path)?;
+        fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+        Ok(ControlListener { listener, path })
+    }
+
+    /// Accepts a connection of the same user. Others are closed.
+    pub(in crate::control) async fn accept(&self) -> io::Result<ControlStream> {
+        loop {
+            let (stream, _) = self.listener.accept().await?;
+            let peer = stream.peer_cred()?.uid();
+            if is_same_user(peer, geteuid().as_raw()) {
+                return Ok(stream);
+            }
+            tracing::warn!(user = peer, "a connection of another user to the control socket was refused");
+        }
+    }
+}
+
+impl Drop for ControlListener {
+    fn drop(&mut self) {
+        // The folder may have been removed.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Connects to the hosts of this user. Returns their process ids and connections. Removes the sockets of ended hosts.
+pub(in crate::control) async fn connect_all() -> io::Result<Vec<(u32, ControlStream)>> {
+    let folder = socket_folder()?;
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    check_folder(&folder)?;
+    let names = entries.flatten().filter_map(|it| it.file_name().into_string().ok());
+    let processes = names.filter_map(|name| name.strip_suffix(SUFFIX)?.parse().ok());
+    let mut processes: Vec<u32> = processes.take(MAX_SOCKETS).collect();
+    processes.sort_unstable();
+    let mut res = Vec::new();
+    for process in processes {
+        let path = folder.join(format!("{process}{SUFFIX}"));
+        match UnixStream::connect(&path).await {
+            Ok(stream) if is_same_user(stream.peer_cred()?.uid(), geteuid().as_raw()) => {
+                res.push((process, stream));
+            }
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                let _ = fs::remove_file(&path);
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(res)
+}
+
+/// The folder of the sockets: in the user's runtime folder, else in the state folder.
+fn socket_folder() -> io::Result<PathBuf> {
+    let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|it| it.is_absolute());
+    match runtime {
+        Some(folder) => Ok(folder.join("mcp-host")),
+        None => {
+            mcp_host_runtime::state_path("mcp-host/run", &|name| env::var_os(name)).map_err(io::Error::other)
+        }
+    }
+}
+
+/// Fails if others could open or replace what is in the folder.
+fn check_folder(folder: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(folder)?;
+    let is_private =
+        metadata.is_dir() && metadata.mode() & 0o077 == 0 && is_same_user(metadata.uid(), geteuid().as_raw());
+    if is_private {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("other users can open {}; run `chmod 700` for it", folder.display())))
+    }
+}
+
+/// Whether a peer is of the same user.
+fn is_same_user(peer: u32, own: u32) -> bool {
+    peer == own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cp_017_socket_belongs_to_one_user() {
+        assert!(is_same_user(1000, 1000));
+        // Root needs no socket to do what it wants.
+        assert!(!is_same_user(0, 1000) && !is_same_user(1001, 1000));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        let check = |mode: u32, want: bool| {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(check_folder(&path).is_ok(), want, "{mode:o}");
+        };
+        fs::create_dir(&path).unwrap();
+        check(0o700, true);
+        check(0o750, false);
+        check(0o701, false);
+        fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(check_folder(&link).is_err());
+    }
+}
