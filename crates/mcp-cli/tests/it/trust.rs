@@ -128,6 +128,16 @@ fn rpt_280_named_file_folder_and_option_need_no_approval() {
 
 /// RPT-281
 #[test]
+fn rpt_280_server_without_the_value_of_a_variable_is_not_approved() {
+    let workspace = Workspace::empty();
+    let entry = r#"{"command": "mcp-host", "args": ["demo-server"], "env": {"A": "${NOT_SET_ANYWHERE}"}}"#;
+    workspace.write(FILE, &format!(r#"{{"mcpServers": {{"demo": {entry}}}}}"#));
+    let trust = run(&workspace, &["trust"]);
+    assert_eq!(trust.code, Some(1), "{trust:?}");
+    assert!(trust.err.contains("not approved: ") && trust.err.contains("'NOT_SET_ANYWHERE'"), "{trust:?}");
+}
+
+#[test]
 fn rpt_281_edited_script_needs_a_new_approval() {
     let workspace = project_with_script();
     assert_eq!(run(&workspace, &["trust"]).code, Some(0));

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-use mcp_host_runtime::{ApprovedServer, ApprovedServers, LoadedConfig};
+use mcp_host_runtime::{ApprovedServer, ApprovedServers, FailedServer, LoadedConfig};
 use serde::Serialize;
 
 use crate::args::{Format, TrustArgs};
@@ -82,7 +82,12 @@ fn approve(
     };
     let mut approved = approvals.list().map_err(failed)?;
     approved.retain(|it| it.file == path);
-    Ok(report(context, TrustJson { approved, revoked: 0 }, text))
+    let mut res = report(context, TrustJson { approved, revoked: 0 }, text);
+    for FailedServer { error, .. } in &loaded.desired.failed {
+        res.err.push_str(&format!("not approved: {}\n", sanitize::block(&error.to_string())));
+        res.exit = Exit::Failure;
+    }
+    Ok(res)
 }
 
 fn report(context: &Context, document: TrustJson, text: String) -> Report {
