@@ -25,6 +25,18 @@ const REFUSED: &[c_long] = &[
     libc::SYS_kcmp,
     libc::SYS_pidfd_getfd,
     libc::SYS_process_madvise,
+    // Memory and messages that the processes of a user share.
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
     // Mounts and namespaces.
     libc::SYS_mount,
     libc::SYS_umount2,
@@ -105,6 +117,8 @@ pub(super) fn filters(sandbox: &Sandbox) -> Result<Vec<BpfProgram>, SandboxError
         clone.push(rule(&[has_bits(0, *flag)])?);
     }
     refused.insert(libc::SYS_clone, clone);
+    // Limits of other processes. Zero is the process itself.
+    refused.insert(libc::SYS_prlimit64, vec![rule(&[differs(0, 0)])?]);
     add_socket_rules(sandbox, &mut refused)?;
     let missing = MISSING.iter().map(|it| (*it, Vec::new())).collect();
     let mut refusing = compile(refused, libc::EPERM)?;
