@@ -140,7 +140,7 @@ pub use calls::request_options::RequestOptions;
 pub use calls::spill::policy::{SpillLifetime, SpillPolicy};
 pub use calls::tool_call::{CalledTool, TaskHandling, ToolCall};
 pub use calls::tool_ref::ToolRef;
-pub use config::approval::{Approval, ServerDefinitions};
+pub use config::approval::{Approval, ServerDefinitions, program_record, unpinned_package};
 pub use config::desired::{DesiredServers, FailedServer};
 pub use config::load::{
     FileError, LoadError, LoadRequest, LoadedConfig, LoadedLock, LockFileError, SaveError, Utf16,

@@ -88,7 +88,8 @@ pub use hash::CatalogHash;
 pub use lists::{Builtins, CatalogServer, ListKind, RejectedItem, ServerLists};
 pub use lock::{
     DefinitionPart, Drift, DriftConsequence, DriftPolicy, Enforcement, IdentityPart, ItemChange, ItemDrift,
-    ItemKind, ItemSnapshot, JsonDigest, LockFile, LockParseError, ServerIdentity, ServerSnapshot,
+    ItemKind, ItemSnapshot, JsonDigest, LockFile, LockParseError, ProgramPart, ProgramRecord, ServerIdentity,
+    ServerSnapshot,
 };
 pub use name::exposed_name::ExposedName;
 pub use problem::{Problem, ProblemKind};

@@ -10,6 +10,8 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use mcp_host_runtime::lock_path;
+
 use crate::runtime::system;
 
 /// How many folders are searched, from the current one upwards.
@@ -81,7 +83,10 @@ fn find_in_folder(folder: &Path, is_file: &dyn Fn(&Path) -> bool) -> Result<Conf
     // Without this, the path would begin with `./`.
     let base = if folder == Path::new(".") { Path::new("") } else { folder };
     match CONFIG_PATHS.iter().map(|it| base.join(it)).find(|it| is_file(it)) {
-        Some(path) => Ok(ConfigPath { is_discovered: true, ..ConfigPath::named(path) }),
+        Some(path) => {
+            check_locks(&path, &|it| base.join(it), is_file)?;
+            Ok(ConfigPath { is_discovered: true, ..ConfigPath::named(path) })
+        }
         None => Err(format!("the folder {} contains none of {}", folder.display(), CONFIG_PATHS.join(", "))),
     }
 }
@@ -96,6 +101,7 @@ fn find_nearest(
     let mut base = PathBuf::new();
     for folder in here.ancestors().take(MAX_FOLDERS) {
         if let Some(name) = CONFIG_PATHS.iter().find(|name| is_file(&folder.join(name), folder)) {
+            check_locks(&folder.join(name), &|it| folder.join(it), &|it| is_file(it, folder))?;
             let is_of_project = Some(folder) != home;
             return Ok(ConfigPath { path: base.join(name), is_discovered: true, is_of_project });
         }
@@ -106,6 +112,25 @@ fn find_nearest(
     }
     let names = CONFIG_PATHS.join(", ");
     Err(format!("neither this folder nor a parent folder contains one of {names}; name a file or a folder"))
+}
+
+/// Fails if the chosen file has no lock file, and another one of the folder has: a file that was added must not take
+/// the place of one that is locked.
+fn check_locks(
+    chosen: &Path,
+    in_folder: &dyn Fn(&str) -> PathBuf,
+    is_file: &dyn Fn(&Path) -> bool,
+) -> Result<(), String> {
+    let is_locked = |path: &Path| is_file(path) && is_file(&lock_path(path));
+    let locked = CONFIG_PATHS.iter().map(|it| in_folder(it)).find(|it| it != chosen && is_locked(it));
+    match locked.filter(|_| !is_locked(chosen)) {
+        Some(other) => Err(format!(
+            "{} has no lock file, and {} has one; name the file to use",
+            chosen.display(),
+            other.display()
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Whether only the current user and root can change or replace the file. The file, `folder` and the folders between

@@ -9,10 +9,15 @@ use mcp_host_runtime::{Approval, lock_path, read_lock};
 use crate::config::context::Context;
 use crate::config::file_error::ConfigFileError;
 use crate::config::lock_mode::LockMode;
+use crate::output::console::Report;
 use crate::runtime::run_blocking;
 
 /// The path of a configuration from standard input, which has no lock file.
 pub(super) const STANDARD_INPUT: &str = "/dev/stdin";
+
+/// The note about a lock file of version 1.
+pub(crate) const RENEWAL: &str = "the lock file has version 1, which does not bind what the servers start; \
+    `mcp-host lock --all` renews it";
 
 /// Reads the lock file of a configuration. `None` if there is none or the lock mode ignores it. A missing file is
 /// an error if the lock mode requires one.
@@ -36,6 +41,9 @@ pub(crate) async fn load_approval(
             let mut approval = Approval::default();
             approval.lock = loaded.lock.into();
             approval.policy = policy;
+            if approval.lock.programs.is_none() {
+                context.print(Report::err(context.console.note(RENEWAL))).await;
+            }
             Ok(Some(approval))
         }
         (Ok(None), LockMode::Required(_)) => {

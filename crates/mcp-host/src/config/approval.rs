@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
-use mcp_host_model::ServerId;
+use mcp_host_config::ResolvedServer;
+use mcp_host_model::{ErrorKind, ServerId};
 use mcp_host_registry::{
-    Drift, DriftPolicy, ListKind, LockFile, ServerIdentity, ServerLists, ServerSnapshot,
+    Drift, DriftPolicy, Enforcement, ListKind, LockFile, ProgramRecord, ServerIdentity, ServerLists,
+    ServerSnapshot,
 };
 use mcp_host_transport::ServerInfo;
+
+use crate::error::HostError;
+use crate::state::start_identity::{self, start_identity};
 
 /// The approved definitions, and the policy for drift.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -32,7 +37,33 @@ pub struct ServerDefinitions {
     pub instructions: Option<String>,
 }
 
+/// Returns what a server would start or connect to now, as a lock file records it. Reads files, and blocks.
+pub fn program_record(server: &ResolvedServer) -> ProgramRecord {
+    start_identity(server).record
+}
+
+/// Returns the package of a server with what to write, if each start may load another version of it.
+pub fn unpinned_package(server: &ResolvedServer) -> Option<String> {
+    start_identity::unpinned_package(server)
+}
+
 impl Approval {
+    /// Fails if a server would start something else than what the lock file approves. Reads files, and blocks.
+    pub fn check_program(&self, server: &ResolvedServer) -> Result<(), HostError> {
+        if self.lock.programs.is_none() || self.policy.changed == Enforcement::Warn {
+            return Ok(());
+        }
+        let id = &server.spec.id;
+        let changes = self.lock.program_changes(id.as_str(), &program_record(server));
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let message = format!("it is not what the lock file approves: {}", changes.join("; "));
+        let mut error = HostError::of_server(ErrorKind::McpConfig, id.as_str(), message);
+        error.help = Some(format!("if this change is yours, `mcp-host lock --update {id}` approves it"));
+        Err(error)
+    }
+
     /// Returns the drift of a server from its approved definitions.
     pub(crate) fn drift(&self, server: &ServerId, observed: &ServerSnapshot, read: &[ListKind]) -> Drift {
         Drift::compute(self.lock.server(server), observed, read, self.policy)

@@ -134,6 +134,7 @@ impl Host {
         let (overflow, overflow_receiver) = mpsc::unbounded_channel();
         let (updates, config_updates) = mpsc::channel(1);
         let idle_timeout = leases.idle_timeout;
+        connector.shared.approval.write().clone_from(&approval);
         let supervisor_task = SupervisorTask::new(
             MachineSettings { builtins, supervision, leases, own_tools, approval, tool_budget, list_items },
             Arc::new(connector),

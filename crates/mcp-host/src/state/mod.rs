@@ -10,6 +10,7 @@ pub(crate) mod known_eras;
 pub(crate) mod logins;
 pub(crate) mod published;
 pub(crate) mod server_info_cache;
+pub(crate) mod start_identity;
 pub(crate) mod state_folder;
 pub(crate) mod subject_tokens;
 #[cfg(feature = "oauth")]

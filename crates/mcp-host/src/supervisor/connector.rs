@@ -15,11 +15,12 @@ use mcp_host_transport::{
     ListChangeCounts, NoRoots, OnSessionNotification, ReceiptDirectory, Session, SessionNotification,
     SessionOptions, SseServerCache, StartFacts, dialer,
 };
+use parking_lot::RwLock;
 use tokio::time::Instant;
 use tracing::Instrument;
 use tracing::field::Empty;
 
-use crate::config::approval::server_identity;
+use crate::config::approval::{Approval, server_identity};
 use crate::error::HostError;
 use crate::error::excerpt::excerpt;
 use crate::notifications::dialog_callers::{DialogCallers, merge_handlers};
@@ -64,6 +65,8 @@ pub(crate) struct SharedState {
     pub(crate) tasks: TaskRegistry<Instance>,
     pub(crate) wall_clock: WallClock,
     pub(crate) metrics: HostMetrics,
+    /// The lock file in effect, which each start is compared with.
+    pub(crate) approval: RwLock<Option<Approval>>,
 }
 
 impl SharedState {
@@ -78,6 +81,7 @@ impl SharedState {
             tasks: TaskRegistry::default(),
             wall_clock,
             metrics: HostMetrics::default(),
+            approval: RwLock::new(None),
         }
     }
 }
@@ -249,18 +253,20 @@ impl Connector {
         options
     }
 
-    /// Fails if the server needs an approval that it lacks. Read before each start, so that an entry or a script
-    /// that was changed meanwhile does not start.
+    /// Fails if the server is not what the lock file approves, or needs an approval that it lacks. Read before each
+    /// start, so that an entry or a script that was changed meanwhile does not start.
     async fn check_approval(&self, server: &Arc<ResolvedServer>) -> Result<(), HostError> {
+        let lock = self.shared.approval.read().clone().filter(|it| it.lock.programs.is_some());
+        if let Some(approval) = lock {
+            let checked = Arc::clone(server);
+            blocking_check(server, move || approval.check_program(&checked)).await?;
+        }
         if !server.needs_approval {
             return Ok(());
         }
         let Some(approvals) = self.approvals.clone() else { return Err(PendingServer::new(server).error()) };
         let checked = Arc::clone(server);
-        tokio::task::spawn_blocking(move || approvals.check(&checked)).await.unwrap_or_else(|error| {
-            let message = format!("the check of its approval failed: {error}");
-            Err(HostError::of_server(ErrorKind::Config, server.spec.id.as_str(), message))
-        })
+        blocking_check(server, move || approvals.check(&checked)).await
     }
 
     /// Returns the authorization of an instance. For a server with token exchange, the instance of a dialog exchanges
@@ -388,6 +394,17 @@ fn changes_to_reread(session: &Session) -> ListChangeCounts {
 }
 
 /// Returns the error of a failed connection (HD-116, HD-FR021), with the server's name and command or URL.
+/// Runs a check that reads files before a start.
+async fn blocking_check(
+    server: &ResolvedServer,
+    check: impl FnOnce() -> Result<(), HostError> + Send + 'static,
+) -> Result<(), HostError> {
+    tokio::task::spawn_blocking(check).await.unwrap_or_else(|error| {
+        let message = format!("the check of its approval failed: {error}");
+        Err(HostError::of_server(ErrorKind::Config, server.spec.id.as_str(), message))
+    })
+}
+
 fn connect_error(server: &ResolvedServer, error: ConnectError) -> HostError {
     let failure = server_error(server, error.kind(), &error).with_opening(error.message_opening());
     HostError { help: connect_help(server, &error), connect_error: Some(Arc::new(error)), ..failure }

@@ -200,6 +200,9 @@ impl SupervisorTask {
                 self.instances.push(Arc::downgrade(&started.instance));
                 started_now.push(Arc::clone(&started.instance));
             }
+            if let MachineEvent::SetApproval(approval) = event {
+                self.connector.shared.approval.write().clone_from(approval);
+            }
             if let MachineEvent::Configure(wanted) = event {
                 self.publishers.set_desired(wanted);
             }

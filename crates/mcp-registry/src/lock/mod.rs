@@ -10,6 +10,7 @@
 mod digest;
 mod drift;
 mod item_snapshot;
+mod program;
 mod text;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use crate::lists::ServerLists;
 pub use digest::JsonDigest;
 pub use drift::{Drift, DriftConsequence, DriftPolicy, Enforcement, IdentityPart, ItemChange, ItemDrift};
 pub use item_snapshot::{DefinitionPart, ItemKind, ItemSnapshot};
+pub use program::{ProgramPart, ProgramRecord};
 pub use text::LockParseError;
 
 /// The approved definitions, by server.
@@ -29,6 +31,8 @@ pub use text::LockParseError;
 pub struct LockFile {
     /// The definitions by server id.
     pub servers: BTreeMap<String, ServerSnapshot>,
+    /// What each server starts or connects to, by server id. `None` in a file of version 1, which does not bind it.
+    pub programs: Option<BTreeMap<String, ProgramRecord>>,
 }
 
 /// The definitions of one server at one time: approved, or current.
@@ -94,6 +98,16 @@ impl LockFile {
     /// Returns the approved definitions of a server.
     pub fn server(&self, server: &ServerId) -> Option<&ServerSnapshot> {
         self.servers.get(server.as_str())
+    }
+
+    /// Returns how what a server starts differs from what is approved; empty if it does not, or if the file does not
+    /// bind programs.
+    pub fn program_changes(&self, server: &str, now: &ProgramRecord) -> Vec<String> {
+        match self.programs.as_ref().map(|it| it.get(server)) {
+            None => Vec::new(),
+            Some(None) => vec!["it is not in the lock file".to_owned()],
+            Some(Some(approved)) => approved.describe_changes(now),
+        }
     }
 
     /// Approves the current state of one item, or its removal.

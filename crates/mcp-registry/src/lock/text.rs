@@ -10,13 +10,18 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{DefinitionPart, ItemKind, ItemSnapshot, JsonDigest, LockFile, ServerIdentity, ServerSnapshot};
+use super::{
+    DefinitionPart, ItemKind, ItemSnapshot, JsonDigest, LockFile, ProgramRecord, ServerIdentity,
+    ServerSnapshot,
+};
 use crate::name::display::{escape_name, truncate};
 
 /// The value of `format`.
 const FORMAT: &str = "mcp-lock";
-/// The version of the format.
-const VERSION: u32 = 1;
+/// The version of the format: 2 has programs.
+const VERSION: u32 = 2;
+/// The version without programs.
+const VERSION_WITHOUT_PROGRAMS: u32 = 1;
 /// The maximum size in bytes.
 const MAX_BYTES: usize = 8 << 20;
 /// The maximum number of members of one object.
@@ -30,7 +35,7 @@ pub enum LockParseError {
     #[error("it is larger than {} MiB", MAX_BYTES >> 20)]
     TooLarge,
     /// The version is unsupported.
-    #[error("it has version {found} of the format, and only version {VERSION} is known here")]
+    #[error("it has version {found} of the format, and only versions 1 and {VERSION} are known here")]
     Version {
         /// The version.
         found: u32,
@@ -59,6 +64,8 @@ struct LockHeaderJson {
 struct LockJson {
     format: String,
     version: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    programs: Option<UniqueKeyMap<ProgramRecord>>,
     servers: UniqueKeyMap<ServerJson>,
 }
 
@@ -85,7 +92,10 @@ impl LockFile {
     /// Serializes the lock file.
     pub fn to_text(&self) -> String {
         let servers = self.servers.iter().map(|(name, it)| (name.clone(), server_to_json(it))).collect();
-        let wire = LockJson { format: FORMAT.to_owned(), version: VERSION, servers: UniqueKeyMap(servers) };
+        let programs = self.programs.clone().map(UniqueKeyMap);
+        let version = if programs.is_some() { VERSION } else { VERSION_WITHOUT_PROGRAMS };
+        let servers = UniqueKeyMap(servers);
+        let wire = LockJson { format: FORMAT.to_owned(), version, programs, servers };
         let mut res =
             serde_json::to_string_pretty(&wire).expect("its keys are texts, and it writes to memory");
         res.push('\n');
@@ -107,11 +117,17 @@ impl LockFile {
             let message = format!("`format` is not \"{FORMAT}\"");
             return Err(LockParseError::Invalid { line: 1, column: 1, message });
         }
-        if version != VERSION {
+        if ![VERSION, VERSION_WITHOUT_PROGRAMS].contains(&version) {
             return Err(LockParseError::Version { found: version });
         }
-        let LockJson { format: _, version: _, servers } = serde_json::from_str(text).map_err(invalid)?;
+        let LockJson { format: _, version: _, programs, servers } =
+            serde_json::from_str(text).map_err(invalid)?;
+        if (version == VERSION) != programs.is_some() {
+            let message = format!("`programs` belongs to version {VERSION} of the format");
+            return Err(LockParseError::Invalid { line: 1, column: 1, message });
+        }
         Ok(LockFile {
+            programs: programs.map(|it| it.0),
             servers: servers.0.into_iter().map(|(name, it)| (name, server_from_json(it))).collect(),
         })
     }

@@ -29,7 +29,7 @@ fn without_echo() -> (Workspace, String) {
 }
 
 /// A running program whose lines are received as they are written.
-struct RunningCommand {
+pub(super) struct RunningCommand {
     child: Child,
     out: Receiver<String>,
     err: JoinHandle<String>,
@@ -37,7 +37,14 @@ struct RunningCommand {
 
 impl RunningCommand {
     fn start(workspace: &Workspace, arguments: &[&str]) -> RunningCommand {
-        let mut child = workspace.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
+        RunningCommand::start_in(workspace, "", arguments)
+    }
+
+    /// Starts the program in a folder of the workspace.
+    pub(super) fn start_in(workspace: &Workspace, folder: &str, arguments: &[&str]) -> RunningCommand {
+        let mut command = workspace.command(arguments);
+        let command = command.current_dir(workspace.path().join(folder)).stdin(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let (sender, out) = channel();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         std::thread::spawn(move || lines.map(|it| sender.send(it)).all(|it| it.is_ok()));
@@ -55,7 +62,7 @@ impl RunningCommand {
 
     /// Reads lines until one contains `what`, and returns it.
     #[track_caller]
-    fn until(&self, what: &str) -> String {
+    pub(super) fn until(&self, what: &str) -> String {
         let mut told = Vec::new();
         loop {
             match self.out.recv_timeout(TIMEOUT) {
@@ -67,7 +74,7 @@ impl RunningCommand {
     }
 
     /// Ends the program with SIGINT and returns its standard error.
-    fn end(mut self) -> String {
+    pub(super) fn end(mut self) -> String {
         let killed = std::process::Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
         assert!(killed.unwrap().success());
         self.child.wait().unwrap();

@@ -3,6 +3,7 @@
 //! The server is a recording of the demo server, so that tests can change its definitions.
 
 mod long_commands;
+mod swaps;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -3,23 +3,21 @@
 //! An approval belongs to the fingerprint of a server, and not to its name or file: a changed entry or an edited script
 //! needs a new one.
 
-mod fingerprint;
 #[cfg(test)]
 mod tests;
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use std::{env, fs};
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::ErrorKind;
-use mcp_host_transport::open_regular_file;
 use serde::{Deserialize, Serialize};
 
 use crate::error::HostError;
 use crate::fs::private_json;
-use fingerprint::fingerprint;
+use crate::state::start_identity::start_identity;
 
 /// The version of the file's format.
 const VERSION: u32 = 1;
@@ -87,7 +85,7 @@ impl ApprovedServers {
     ) -> io::Result<Vec<PendingServer<'a>>> {
         let approved = self.list()?;
         let pending = servers.into_iter().filter_map(|server| {
-            let fingerprint = server_fingerprint(server);
+            let fingerprint = start_identity(server).fingerprint;
             if approved.iter().any(|it| it.fingerprint == fingerprint) {
                 return None;
             }
@@ -108,7 +106,7 @@ impl ApprovedServers {
         let mut approved = self.list()?;
         for server in servers {
             let new = ApprovedServer {
-                fingerprint: server_fingerprint(server),
+                fingerprint: start_identity(server).fingerprint,
                 file: file_of(server),
                 server: server.spec.id.to_string(),
                 target: server.endpoint.label(),
@@ -189,14 +187,5 @@ pub(crate) fn file_of(server: &ResolvedServer) -> String {
 
 /// Returns the fingerprint of what a server starts or connects to. Reads scripts of the project.
 pub(crate) fn server_fingerprint(server: &ResolvedServer) -> String {
-    let current = env::current_dir().unwrap_or_default();
-    fingerprint(server, &current, &hash_file)
-}
-
-/// The hash of a regular file; `None` for anything else.
-fn hash_file(path: &Path) -> Option<blake3::Hash> {
-    let file = open_regular_file(path).ok()?;
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(file).ok()?;
-    Some(hasher.finalize())
+    start_identity(server).fingerprint
 }

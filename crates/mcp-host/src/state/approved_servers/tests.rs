@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use mcp_host_config::{Document, Profile, ResolveContext, ResolvedServer, read, resolve};
 
-use super::fingerprint::fingerprint;
 use super::*;
+use crate::state::start_identity::{FileAccess, StartIdentity, identity};
 
 /// The servers of a file in the project `/w`, with these variables of the user.
 fn servers(file: &str, text: &str, variables: &[(&str, &str)]) -> Vec<ResolvedServer> {
@@ -23,11 +23,18 @@ fn servers(file: &str, text: &str, variables: &[(&str, &str)]) -> Vec<ResolvedSe
     reading.servers.iter().map(|it| resolve(it, &context).unwrap()).collect()
 }
 
+/// The identity with this hash of files, from another folder.
+fn identity_of(server: &ResolvedServer, hash: &dyn Fn(&Path) -> Option<blake3::Hash>) -> StartIdentity {
+    let resolve = |path: &Path| path.to_owned();
+    let find = |_: &str, _: &str, _: &Path| None;
+    identity(server, &FileAccess { current: Path::new("/elsewhere"), hash, resolve: &resolve, find: &find })
+}
+
 fn of_entry(entry: &str, variables: &[(&str, &str)], script: &str) -> String {
     let text = format!("{{\"servers\": {{\"a\": {entry}}}}}");
     let server = &servers("/w/.vscode/mcp.json", &text, variables)[0];
     let hash = |path: &Path| path.ends_with("server.py").then(|| blake3::hash(script.as_bytes()));
-    fingerprint(server, Path::new("/elsewhere"), &hash)
+    identity_of(server, &hash).fingerprint
 }
 
 const ENTRY: &str =
@@ -103,7 +110,7 @@ fn rpt_281_scripts_in_the_project_count_only() {
             seen.set(seen.get() + 1);
             None
         };
-        fingerprint(server, Path::new("/elsewhere"), &hash);
+        identity_of(server, &hash);
         seen.get()
     };
     assert_eq!(count(r#"{"command": "node", "args": ["x.js"]}"#), 1);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mcp_host_config::ResolvedServer;
 use mcp_host_model::ServerId;
 use mcp_host_registry::{DriftConsequence, Enforcement, ItemDrift};
 use mcp_host_runtime::{Approval, ServerDefinitions};
@@ -10,6 +11,7 @@ use super::report::{FailureCause, StepOutcome, StepResult};
 use crate::config::file_error::ConfigFileError;
 use crate::output::count;
 use crate::render::status::DRIFT_HELP;
+use crate::runtime::run_blocking;
 
 /// The maximum number of differences in the message; `lock --check` shows all.
 const MAX_DIFFERENCES: usize = 5;
@@ -45,6 +47,18 @@ impl LockState {
                 help: error.help.clone(),
             }),
         }
+    }
+
+    /// The failure of a server that the lock file does not approve to be started.
+    pub(super) async fn check_program(&self, server: &ResolvedServer) -> Option<StepResult> {
+        let LockState::Loaded(approval) = self else { return None };
+        let (approval, server) = (Arc::clone(approval), server.clone());
+        let error = run_blocking(move || approval.check_program(&server)).await.err()?;
+        Some(StepResult {
+            outcome: StepOutcome::Failed(FailureCause::Configuration),
+            message: error.detail().to_owned(),
+            help: error.help,
+        })
     }
 
     /// Compares what a server offers with the lock file, if there is one.

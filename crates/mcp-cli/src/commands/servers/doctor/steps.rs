@@ -59,6 +59,9 @@ async fn run_steps(
     if let Some(result) = lock.file_failure() {
         step_log.record("lock", result)?;
     }
+    if let Some(result) = lock.check_program(server).await {
+        step_log.record("lock", result)?;
+    }
     let mut endpoint = server.endpoint.clone();
     match &mut endpoint {
         Endpoint::Stdio(stdio) => {

@@ -4,6 +4,7 @@
 //! finding is approved only if the user accepts findings.
 
 mod findings;
+mod programs;
 mod report;
 
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use mcp_host_runtime::{
 
 use crate::args::{Format, LockArgs};
 use crate::config::context::Context;
+use crate::config::lock::RENEWAL;
 use crate::config::refusal::StartRefusal;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::host::{gateway_options, with_host};
@@ -28,6 +30,7 @@ use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
 use crate::runtime::signals::{Signals, run_until_signal};
 use findings::OfferFindings;
+use programs::Programs;
 use report::{LockJson, ServerDrift};
 
 /// The operation on the lock file.
@@ -48,6 +51,7 @@ struct PreparedLock {
     configuration: PathBuf,
     path: PathBuf,
     lock: LockFile,
+    programs: Programs,
     /// The text of the lock file; `None` if there is none.
     before: Option<String>,
     action: LockAction,
@@ -98,8 +102,13 @@ async fn prepare(context: &Context, args: LockArgs) -> Result<PreparedLock, Fail
     } else {
         LockAction::Create
     };
+    let mut desired = config.loaded.desired;
+    let servers = desired.servers.clone();
+    let programs = run_blocking(move || Programs::read(&servers)).await;
+    desired.servers.retain(|server| programs.may_start(server.spec.id.as_str(), &lock, &action));
     Ok(PreparedLock {
-        desired: config.loaded.desired,
+        desired,
+        programs,
         configuration: config.path,
         path,
         lock,
@@ -115,12 +124,21 @@ async fn compare_and_write(
     host: &Host,
     prepared: PreparedLock,
 ) -> Result<Report, Failure> {
-    let PreparedLock { desired: _, configuration, path, lock: approved, before, action, accepts_findings } =
-        prepared;
+    let PreparedLock {
+        desired: _,
+        configuration,
+        path,
+        lock: approved,
+        programs,
+        before,
+        action,
+        accepts_findings,
+    } = prepared;
     let published = host.snapshot();
     let offers = collect_offers(host, &published);
     let mut lock = approved.clone();
     approve(&mut lock, &offers, &published, &action).map_err(Failure::usage)?;
+    programs.approve(&mut lock, &offers, &action);
     let findings = OfferFindings::of(&offers);
     let held_back = if accepts_findings { 0 } else { findings.hold_back(&mut lock, &approved, &offers) };
     let text = lock.to_text();
@@ -139,11 +157,14 @@ async fn compare_and_write(
         written.await.map_err(|error| Failure::new(error.to_string()))?;
     }
     // Compare with the previous lock file, so that the output shows what was approved just now.
-    let drifts: Vec<ServerDrift> =
-        published.servers.iter().map(|status| server_drift(status.id.as_str(), &offers, &approved)).collect();
-    let drifts: Vec<ServerDrift> = drifts.into_iter().map(|it| it.with_findings(&findings, &lock)).collect();
-    let has_drift = offers.iter().any(|(id, offer)| !compute_drift(&lock, id, offer).is_empty());
-    let exit = if drifts.iter().any(|server| server.offer.is_none()) {
+    let waiting = programs.waiting(&published, &approved);
+    let drifts = published.servers.iter().map(|status| server_drift(status.id.as_str(), &offers, &approved));
+    let drifts = drifts.chain(waiting).map(|it| it.with_programs(&programs, &approved));
+    let drifts: Vec<ServerDrift> = drifts.map(|it| it.with_findings(&findings, &lock)).collect();
+    let has_drift = offers.iter().any(|(id, offer)| !compute_drift(&lock, id, offer).is_empty())
+        || drifts.iter().any(|it| !it.program_changes.is_empty());
+    let is_missing = |server: &ServerDrift| server.offer.is_none() && server.program_changes.is_empty();
+    let exit = if drifts.iter().any(is_missing) {
         Exit::Unreachable
     } else if held_back > 0 || (has_drift && !is_written) {
         Exit::Failure
@@ -166,6 +187,10 @@ async fn compare_and_write(
     } else {
         String::new()
     };
+    if before_had_no_programs(&approved, &lock) {
+        after.push_str(&context.console.note(RENEWAL));
+    }
+    after.push_str(&programs.hints(&context.console));
     if held_back > 0 {
         let items = count(held_back, "item");
         let help = format!(
@@ -174,6 +199,11 @@ async fn compare_and_write(
         after.push_str(&style::help(err_colour, &help));
     }
     Ok(Report { out, err, exit, after })
+}
+
+/// Whether the lock file was of a version without programs, and stays so.
+fn before_had_no_programs(before: &LockFile, now: &LockFile) -> bool {
+    !before.servers.is_empty() && before.programs.is_none() && now.programs.is_none()
 }
 
 /// The offers of the reachable servers.
@@ -198,6 +228,7 @@ fn server_drift<'a>(
         drift: found.map(|(id, offer)| compute_drift(lock, id, offer)),
         approved: lock.servers.get(server),
         findings: Vec::new(),
+        program_changes: Vec::new(),
         held_back: 0,
     }
 }

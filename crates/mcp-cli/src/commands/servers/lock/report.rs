@@ -15,6 +15,7 @@ use mcp_host_runtime::ServerDefinitions;
 use serde::Serialize;
 
 use super::findings::OfferFindings;
+use super::programs::Programs;
 use crate::output::{count, sanitize, style};
 use crate::render::findings::{FindingJson, push_finding};
 
@@ -35,6 +36,8 @@ pub(super) struct ServerDrift<'a> {
     pub(super) approved: Option<&'a ServerSnapshot>,
     /// The findings of the items that differ.
     pub(super) findings: Vec<ItemFinding>,
+    /// How the program differs from the approved one.
+    pub(super) program_changes: Vec<String>,
     /// How many items with hard findings are not approved.
     pub(super) held_back: usize,
 }
@@ -61,6 +64,8 @@ struct ServerDriftJson<'a> {
     #[serde(rename = "about")]
     identity_changes: Vec<&'static str>,
     changes: Vec<ChangeJson>,
+    /// How its program differs. It is not started then, unless the command approves it.
+    program: &'a [String],
     /// The findings of what differs.
     findings: Vec<FindingJson<'a>>,
 }
@@ -93,6 +98,12 @@ impl<'a> LockJson<'a> {
 }
 
 impl<'a> ServerDrift<'a> {
+    /// Adds how the program differs.
+    pub(super) fn with_programs(self, programs: &Programs, lock: &LockFile) -> ServerDrift<'a> {
+        let program_changes = programs.changes(&self.server, lock);
+        ServerDrift { program_changes, ..self }
+    }
+
     /// Adds the findings of what differs, and what `lock` does not approve.
     pub(super) fn with_findings(self, all: &OfferFindings, lock: &LockFile) -> ServerDrift<'a> {
         let findings = self.drift.as_ref().map(|drift| all.of_drift(&self.server, drift));
@@ -113,6 +124,7 @@ impl<'a> ServerDrift<'a> {
                 .map(|it| it.as_str())
                 .collect(),
             changes: changes.iter().map(|it| self.change_json(it)).collect(),
+            program: &self.program_changes,
             findings: self.findings.iter().map(FindingJson::new).collect(),
         }
     }
@@ -139,10 +151,21 @@ impl<'a> ServerDrift<'a> {
         let name = sanitize::line(&self.server);
         let line =
             |style, mark: &str, text: &str| format!("{} {name}  {text}\n", style::paint(colour, style, mark));
+        let mut program = String::new();
+        for change in &self.program_changes {
+            let _ = writeln!(program, "  program {}", sanitize::line(change));
+        }
         let (Some(offer), Some(drift)) = (self.offer, &self.drift) else {
+            if !program.is_empty() {
+                let why = "not started: it is not what the lock file approves";
+                return line(style::WARNING, "!", why) + &program;
+            }
             return line(style::FAILURE, "✗", "could not be reached; its approval is unchanged");
         };
         let items = count(offer.observed.items.values().map(|items| items.len()).sum(), "item");
+        if drift.is_empty() && !program.is_empty() {
+            return line(style::WARNING, "!", "changed since approval") + &program;
+        }
         if drift.is_empty() {
             return line(style::SUCCESS, "✓", &format!("unchanged since approval: {items}"));
         }
@@ -159,6 +182,7 @@ impl<'a> ServerDrift<'a> {
             return text;
         }
         let mut text = line(style::WARNING, "!", "changed since approval");
+        text.push_str(&program);
         for part in drift.identity_changes() {
             let _ = writeln!(text, "  its {}", part.as_str());
         }

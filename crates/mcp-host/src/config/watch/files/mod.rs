@@ -184,6 +184,13 @@ impl FollowedFiles {
         result
     }
 
+    /// Returns the configuration in use; `None` if no file could be used.
+    pub(crate) fn desired(&self) -> Option<DesiredServers> {
+        let mut usable =
+            self.files.iter().filter_map(|it| Some((it.path.as_str(), it.usable.as_ref()?))).peekable();
+        usable.peek().is_some().then(|| merge(usable).0)
+    }
+
     /// Returns the files that could be read.
     pub(crate) fn profiles(&self) -> Vec<FileProfile> {
         let profile =

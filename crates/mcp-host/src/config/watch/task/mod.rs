@@ -216,6 +216,8 @@ impl Follower {
             (None, false) => Some(ReloadOutcome::Refused),
             (None, true) => None,
         };
+        // A new lock file may approve servers that did not start.
+        let desired = desired.or_else(|| approval.as_ref().and_then(|_| self.files.desired()));
         let mut plan = ReloadPlan::default();
         if outcome.is_some() || approval.is_some() || self.published_problems != problems {
             plan = self.publish((desired, approval), problems, outcome).await;
