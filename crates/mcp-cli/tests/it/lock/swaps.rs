@@ -127,7 +127,8 @@ fn rpt_295_program_that_shadows_another_on_the_path_does_not_start() {
     let refused = command.current_dir(workspace.path().join("repo")).env("PATH", path).output().unwrap();
     let refused = Run::of(refused);
     assert_ne!(refused.code, Some(0), "{refused:?}");
-    assert!(refused.err.contains("files: `tools/toolbox blake3:"), "{refused:?}");
+    let text = refused.out + &refused.err;
+    assert!(text.contains("files: `tools/toolbox blake3:"), "{text}");
     assert_eq!(marks(&workspace), "");
 }
 
@@ -213,7 +214,7 @@ fn rpt_295_other_profile_is_another_program() {
     let before = read(&workspace, "repo/mcp.lock");
     let lock: Value = serde_json::from_str(&before).unwrap();
     assert_eq!(lock["programs"]["own"]["arguments"], json!(["${HOME}"]));
-    let refused = run(&workspace, &["tools", ".", "--profile", "vscode"]);
+    let refused = run(&workspace, &["tools", ".", "--dialect", "vscode"]);
     assert_ne!(refused.code, Some(0), "{refused:?}");
     assert_eq!(marks(&workspace), "");
 }

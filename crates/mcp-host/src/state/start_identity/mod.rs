@@ -57,6 +57,16 @@ const CODE_VARIABLES: &[&str] = &[
     "DOCKER_HOST",
 ];
 
+/// The extensions of code.
+const CODE_EXTENSIONS: &[&str] = &[
+    "js", "mjs", "cjs", "ts", "mts", "cts", "jsx", "tsx", "py", "pyz", "sh", "bash", "zsh", "rb", "pl", "php", "lua", "jar",
+    "ps1", "bat", "cmd", "exe", "wasm", "so", "dll", "dylib",
+];
+
+/// The beginnings of the names of interpreters, whose first argument is a script.
+const INTERPRETERS: &[&str] =
+    &["node", "python", "deno", "bun", "ruby", "perl", "php", "lua", "sh", "bash", "zsh", "dash", "java"];
+
 /// The identity of what a server starts or connects to.
 pub(crate) struct StartIdentity {
     /// The hash of everything that counts.
@@ -193,7 +203,10 @@ fn add_files(fields: &mut Fields, endpoint: &StdioEndpoint, paths: &ShownPaths<'
         }
         if let Some(hash) = (files.hash)(path) {
             add_file(fields, "script", path, &hash);
-            fields.show(ProgramPart::Files, paths.file(path, &hash));
+            // Data files, such as a database, change while a server runs.
+            if is_code(endpoint, path, &folder) {
+                fields.show(ProgramPart::Files, paths.file(path, &hash));
+            }
         }
     }
     let configured = endpoint.env.iter().rev().find(|it| it.0 == "PATH").map(|it| it.1.expose().to_owned());
@@ -209,6 +222,19 @@ fn add_files(fields: &mut Fields, endpoint: &StdioEndpoint, paths: &ShownPaths<'
             fields.show(ProgramPart::Files, paths.file(&program, &hash));
         }
     }
+}
+
+/// Whether a file of a command line is code: the program, the script of an interpreter, or a file that is named so.
+fn is_code(endpoint: &StdioEndpoint, path: &Path, folder: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    if CODE_EXTENSIONS.iter().any(|it| it.eq_ignore_ascii_case(extension)) {
+        return true;
+    }
+    let names_path = |word: &str| normalized(&folder.join(word)) == path;
+    let program = Path::new(&endpoint.command).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let is_interpreter = INTERPRETERS.iter().any(|it| program.starts_with(it));
+    let script = endpoint.args.iter().map(Secret::expose).find(|it| !it.starts_with('-'));
+    names_path(&endpoint.command) || (is_interpreter && script.is_some_and(names_path))
 }
 
 fn add_file(fields: &mut Fields, name: &str, path: &Path, hash: &blake3::Hash) {

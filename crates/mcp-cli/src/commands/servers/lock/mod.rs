@@ -162,8 +162,8 @@ async fn compare_and_write(
     let drifts = drifts.chain(waiting).map(|it| it.with_programs(&programs, &approved));
     let drifts: Vec<ServerDrift> = drifts.map(|it| it.with_findings(&findings, &lock)).collect();
     let has_drift = offers.iter().any(|(id, offer)| !compute_drift(&lock, id, offer).is_empty())
-        || drifts.iter().any(|it| !it.program_changes.is_empty());
-    let is_missing = |server: &ServerDrift| server.offer.is_none() && server.program_changes.is_empty();
+        || drifts.iter().any(|it| it.is_waiting);
+    let is_missing = |server: &ServerDrift| server.offer.is_none() && !server.is_waiting;
     let exit = if drifts.iter().any(is_missing) {
         Exit::Unreachable
     } else if held_back > 0 || (has_drift && !is_written) {
@@ -229,6 +229,7 @@ fn server_drift<'a>(
         approved: lock.servers.get(server),
         findings: Vec::new(),
         program_changes: Vec::new(),
+        is_waiting: false,
         held_back: 0,
     }
 }

@@ -76,7 +76,8 @@ impl Programs {
     pub(super) fn waiting<'a>(&self, published: &HostSnapshot, lock: &'a LockFile) -> Vec<ServerDrift<'a>> {
         let is_waiting = |id: &&String| !published.servers.iter().any(|it| it.id.as_str() == id.as_str());
         let waiting = self.records.keys().filter(is_waiting);
-        waiting.map(|id| super::server_drift(id, &[], lock)).collect()
+        let drift = |id: &String| ServerDrift { is_waiting: true, ..super::server_drift(id, &[], lock) };
+        waiting.map(drift).collect()
     }
 
     /// Returns a note for each package that is not pinned.

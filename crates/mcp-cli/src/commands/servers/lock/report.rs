@@ -38,6 +38,8 @@ pub(super) struct ServerDrift<'a> {
     pub(super) findings: Vec<ItemFinding>,
     /// How the program differs from the approved one.
     pub(super) program_changes: Vec<String>,
+    /// Whether it was not started, because its program is not approved.
+    pub(super) is_waiting: bool,
     /// How many items with hard findings are not approved.
     pub(super) held_back: usize,
 }
@@ -156,7 +158,7 @@ impl<'a> ServerDrift<'a> {
             let _ = writeln!(program, "  program {}", sanitize::line(change));
         }
         let (Some(offer), Some(drift)) = (self.offer, &self.drift) else {
-            if !program.is_empty() {
+            if self.is_waiting {
                 let why = "not started: it is not what the lock file approves";
                 return line(style::WARNING, "!", why) + &program;
             }
