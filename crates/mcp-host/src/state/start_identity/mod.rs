@@ -59,8 +59,8 @@ const CODE_VARIABLES: &[&str] = &[
 
 /// The extensions of code.
 const CODE_EXTENSIONS: &[&str] = &[
-    "js", "mjs", "cjs", "ts", "mts", "cts", "jsx", "tsx", "py", "pyz", "sh", "bash", "zsh", "rb", "pl", "php", "lua", "jar",
-    "ps1", "bat", "cmd", "exe", "wasm", "so", "dll", "dylib",
+    "js", "mjs", "cjs", "ts", "mts", "cts", "jsx", "tsx", "py", "pyz", "sh", "bash", "zsh", "rb", "pl",
+    "php", "lua", "jar", "ps1", "bat", "cmd", "exe", "wasm", "so", "dll", "dylib",
 ];
 
 /// The beginnings of the names of interpreters, whose first argument is a script.
