@@ -42,7 +42,6 @@
 mod call_rules;
 mod catalog;
 mod filter;
-mod findings;
 mod hash;
 mod lists;
 mod lock;
@@ -80,12 +79,12 @@ pub use catalog::snapshot::Catalog;
 pub use catalog::tool_budget::{BudgetTracker, ToolBudget};
 pub use catalog::view::{CatalogView, HintSelection, NamedView, Selection, ViewFilter};
 pub use filter::rules::{CompiledRules, Decision, ExposureVerdict, RuleKind, RuleStep, decide};
-pub use findings::{
+pub use hash::CatalogHash;
+pub use lists::{Builtins, CatalogServer, ListKind, RejectedItem, ServerLists};
+pub use lock::findings::{
     Finding, FindingKind, FindingSeverity, FindingText, ItemFinding, OtherTools, definition_findings,
     instruction_findings, server_findings,
 };
-pub use hash::CatalogHash;
-pub use lists::{Builtins, CatalogServer, ListKind, RejectedItem, ServerLists};
 pub use lock::{
     DefinitionPart, Drift, DriftConsequence, DriftPolicy, Enforcement, IdentityPart, ItemChange, ItemDrift,
     ItemKind, ItemSnapshot, JsonDigest, LockFile, LockParseError, ProgramPart, ProgramRecord, ServerIdentity,

@@ -9,6 +9,7 @@
 
 mod digest;
 mod drift;
+pub(crate) mod findings;
 mod item_snapshot;
 mod program;
 mod text;

@@ -2,15 +2,16 @@
 //!
 //! One function computes both. The fingerprint is private to the user, and covers the program, the arguments, the URL,
 //! the working directory, the sandbox, the names of variables and headers, what the files of the project state as their
-//! values, and the content of scripts that lie in the project. The record is shared with the project: it has no values of variables
-//! and headers, no secrets in arguments and URLs, and paths relative to the project. Neither covers the values of the
-//! user's own variables, so that a renewed token needs no new approval.
+//! values, and the content of scripts that lie in the project. The record is shared with the project: it has no values
+//! of variables and headers, no secrets in arguments and URLs, and paths relative to the project. Neither covers the
+//! values of the user's own variables, so that a renewed token needs no new approval.
 
+mod files;
 mod package;
 mod shown;
 
 use std::ffi::OsStr;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use mcp_host_config::ResolvedServer;
@@ -19,8 +20,10 @@ use mcp_host_model::{
     TemplatePart, TransportSpec, UrlEndpoint, UrlSpec,
 };
 use mcp_host_registry::{ProgramPart, ProgramRecord};
-use mcp_host_transport::{ProgramSearch, ProgramSearchResult, find_program, open_regular_file};
+use mcp_host_transport::{ProgramSearch, ProgramSearchResult, find_program};
 
+pub(crate) use files::FileAccess;
+use files::{hash_file, normalized};
 pub(crate) use package::unpinned_package;
 use shown::{ShownPaths, shown_arguments, shown_url};
 
@@ -75,18 +78,6 @@ pub(crate) struct StartIdentity {
     pub(crate) record: ProgramRecord,
 }
 
-/// Access to files, which tests replace.
-pub(crate) struct FileAccess<'a> {
-    /// The folder of the host.
-    pub(crate) current: &'a Path,
-    /// The hash of a regular file.
-    pub(crate) hash: &'a dyn Fn(&Path) -> Option<blake3::Hash>,
-    /// The path without links.
-    pub(crate) resolve: &'a dyn Fn(&Path) -> PathBuf,
-    /// The file of a command, by a `PATH` and from a folder.
-    pub(crate) find: &'a dyn Fn(&str, &str, &Path) -> Option<PathBuf>,
-}
-
 /// Returns the identity of a server as it would start now. Reads files, and blocks.
 pub(crate) fn start_identity(server: &ResolvedServer) -> StartIdentity {
     let files = FileAccess {
@@ -99,14 +90,6 @@ pub(crate) fn start_identity(server: &ResolvedServer) -> StartIdentity {
         },
     };
     identity(server, &files)
-}
-
-/// The hash of a regular file; `None` for anything else.
-fn hash_file(path: &Path) -> Option<blake3::Hash> {
-    let file = open_regular_file(path).ok()?;
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(file).ok()?;
-    Some(hasher.finalize())
 }
 
 /// Computes the identity.
@@ -288,21 +271,6 @@ fn project_folder(server: &ResolvedServer) -> PathBuf {
     let is_hidden = |name: &OsStr| name.to_string_lossy().starts_with('.') && name != "." && name != "..";
     let hidden = folder.ancestors().take(2).find(|it| it.file_name().is_some_and(is_hidden));
     hidden.and_then(Path::parent).unwrap_or(folder).to_owned()
-}
-
-/// A path without `.` and `..`. Links are not resolved, so that one in the project counts as a file of the project.
-fn normalized(path: &Path) -> PathBuf {
-    let mut res = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                res.pop();
-            }
-            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => res.push(component),
-        }
-    }
-    res
 }
 
 /// A value as the file has it: references stay references.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use mcp_host_model::internal::names_secret;
 use mcp_host_model::{ConfigValue, Secret, TemplatePart, UrlEndpoint};
 
-use super::{FileAccess, normalized};
+use super::files::{FileAccess, normalized};
 
 /// The text in place of a secret.
 const HIDDEN: &str = "…";

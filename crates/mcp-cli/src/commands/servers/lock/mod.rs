@@ -3,6 +3,7 @@
 //! If a lock file exists, only the servers and items that the user names are approved again. An item with a hard
 //! finding is approved only if the user accepts findings.
 
+mod action;
 mod findings;
 mod programs;
 mod report;
@@ -29,21 +30,10 @@ use crate::render::status::server_lines_where;
 use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
 use crate::runtime::signals::{Signals, run_until_signal};
+use action::LockAction;
 use findings::OfferFindings;
 use programs::Programs;
 use report::{LockJson, ServerDrift};
-
-/// The operation on the lock file.
-enum LockAction {
-    /// Create it.
-    Create,
-    /// Show the changes.
-    Show,
-    /// Approve everything.
-    ApproveAll,
-    /// Approve these servers and items.
-    Approve(Vec<String>),
-}
 
 /// The servers to start and the existing lock file.
 struct PreparedLock {
@@ -157,9 +147,14 @@ async fn compare_and_write(
         written.await.map_err(|error| Failure::new(error.to_string()))?;
     }
     // Compare with the previous lock file, so that the output shows what was approved just now.
-    let waiting = programs.waiting(&published, &approved);
-    let drifts = published.servers.iter().map(|status| server_drift(status.id.as_str(), &offers, &approved));
-    let drifts = drifts.chain(waiting).map(|it| it.with_programs(&programs, &approved));
+    let started = published.servers.iter().map(|status| server_drift(status.id.as_str(), &offers, &approved));
+    let waiting = programs.waiting(&published);
+    let waiting =
+        waiting.iter().map(|id| ServerDrift { is_waiting: true, ..server_drift(id, &offers, &approved) });
+    let drifts = started.chain(waiting).map(|it| {
+        let program_changes = programs.changes(&it.server, &approved);
+        ServerDrift { program_changes, ..it }
+    });
     let drifts: Vec<ServerDrift> = drifts.map(|it| it.with_findings(&findings, &lock)).collect();
     let has_drift = offers.iter().any(|(id, offer)| !compute_drift(&lock, id, offer).is_empty())
         || drifts.iter().any(|it| it.is_waiting);

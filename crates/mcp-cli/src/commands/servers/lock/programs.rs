@@ -7,8 +7,7 @@ use mcp_host_model::ServerId;
 use mcp_host_registry::{LockFile, ProgramRecord};
 use mcp_host_runtime::{HostSnapshot, ServerDefinitions, program_record, unpinned_package};
 
-use super::LockAction;
-use super::report::ServerDrift;
+use super::action::LockAction;
 use crate::output::console::Console;
 use crate::output::sanitize;
 
@@ -73,11 +72,9 @@ impl Programs {
     }
 
     /// Returns the servers that were not started, because their programs are not approved.
-    pub(super) fn waiting<'a>(&self, published: &HostSnapshot, lock: &'a LockFile) -> Vec<ServerDrift<'a>> {
+    pub(super) fn waiting(&self, published: &HostSnapshot) -> Vec<String> {
         let is_waiting = |id: &&String| !published.servers.iter().any(|it| it.id.as_str() == id.as_str());
-        let waiting = self.records.keys().filter(is_waiting);
-        let drift = |id: &String| ServerDrift { is_waiting: true, ..super::server_drift(id, &[], lock) };
-        waiting.map(drift).collect()
+        self.records.keys().filter(is_waiting).cloned().collect()
     }
 
     /// Returns a note for each package that is not pinned.

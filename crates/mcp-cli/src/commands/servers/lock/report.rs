@@ -15,7 +15,6 @@ use mcp_host_runtime::ServerDefinitions;
 use serde::Serialize;
 
 use super::findings::OfferFindings;
-use super::programs::Programs;
 use crate::output::{count, sanitize, style};
 use crate::render::findings::{FindingJson, push_finding};
 
@@ -100,12 +99,6 @@ impl<'a> LockJson<'a> {
 }
 
 impl<'a> ServerDrift<'a> {
-    /// Adds how the program differs.
-    pub(super) fn with_programs(self, programs: &Programs, lock: &LockFile) -> ServerDrift<'a> {
-        let program_changes = programs.changes(&self.server, lock);
-        ServerDrift { program_changes, ..self }
-    }
-
     /// Adds the findings of what differs, and what `lock` does not approve.
     pub(super) fn with_findings(self, all: &OfferFindings, lock: &LockFile) -> ServerDrift<'a> {
         let findings = self.drift.as_ref().map(|drift| all.of_drift(&self.server, drift));
