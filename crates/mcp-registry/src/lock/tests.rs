@@ -240,6 +240,28 @@ fn lock_file_text_round_trips() {
     assert_eq!(drift.identity_changes().len(), 3, "only what was asked for is approved");
 }
 
+/// RPT-296
+#[test]
+fn rpt_296_programs_are_in_version_2_and_compared_exactly() {
+    let record = |argument: &str| {
+        let mut res = ProgramRecord::default();
+        res.add(ProgramPart::Command, "npx");
+        res.add(ProgramPart::Arguments, argument);
+        res
+    };
+    let mut lock = LockFile::default();
+    assert!(lock.program_changes("s", &record("a")).is_empty());
+    lock.programs = Some(BTreeMap::from([("s".to_owned(), record("a"))]));
+    let text = lock.to_text();
+    assert!(text.contains("\"version\": 2"), "{text}");
+    assert_eq!(LockFile::parse(&text), Ok(lock.clone()));
+    assert!(LockFile::parse(&text.replace("\"version\": 2", "\"version\": 1")).is_err());
+    assert!(LockFile::parse(&LockFile::default().to_text().replace("1", "2")).is_err());
+    assert!(lock.program_changes("s", &record("a")).is_empty());
+    assert_eq!(lock.program_changes("s", &record("\u{430}")), [r"arguments: `\u{430}`, approved: `a`"]);
+    assert_eq!(lock.program_changes("S", &record("a")), ["it is not in the lock file"]);
+}
+
 #[track_caller]
 fn check_refused(text: &str, want: &str) {
     assert_eq!(LockFile::parse(text).unwrap_err().to_string(), want);
@@ -251,8 +273,8 @@ fn invalid_lock_file_is_rejected_with_its_position() {
     check_refused("", "line 1, column 0: EOF while parsing a value");
     check_refused("{\"format\":\"x\",\"version\":1}", "line 1, column 1: `format` is not \"mcp-lock\"");
     check_refused(
-        "{\"format\":\"mcp-lock\",\"version\":2}",
-        "it has version 2 of the format, and only version 1 is known here",
+        "{\"format\":\"mcp-lock\",\"version\":3}",
+        "it has version 3 of the format, and only versions 1 and 2 are known here",
     );
     check_refused(&with(r#"{"a":{},"a":{}}"#), "line 2, column 21: the key `a` appears twice");
     check_refused(

@@ -1,5 +1,7 @@
 //! Findings in definitions: published kinds of attacks are hard, and harmless text near them is not.
 
+#![expect(clippy::unwrap_used, reason = "the helpers of these tests")]
+
 use std::path::Path;
 
 use mcp_host_model::RawJson;
