@@ -30,37 +30,59 @@ pub(crate) enum GatewayRequest {
 
 /// Sends the request this many times.
 pub(crate) async fn run_requests(what: GatewayRequest, times: usize) -> Result<(), Failure> {
-    let host = match what {
-        GatewayRequest::Call | GatewayRequest::ModernCall => started(1, 0).await?,
-        // 230 tools, with the three that each server has.
-        GatewayRequest::List => started(10, 20).await?,
-        GatewayRequest::HitAmongMany | GatewayRequest::MissAmongMany => {
-            started_with(large_servers(10, 10_000)?).await?
+    let prepared = PreparedRequest::new(what).await?;
+    prepared.send(times).await?.end().await
+}
+
+/// A request with its client, and the gateway.
+pub(crate) struct PreparedRequest {
+    serving: ServingGateway,
+    client: GatewayClient,
+    request: Vec<u8>,
+}
+
+impl PreparedRequest {
+    /// Starts the gateway, and sends the request once.
+    pub(crate) async fn new(what: GatewayRequest) -> Result<PreparedRequest, Failure> {
+        let host = match what {
+            GatewayRequest::Call | GatewayRequest::ModernCall => started(1, 0).await?,
+            // 230 tools, with the three that each server has.
+            GatewayRequest::List => started(10, 20).await?,
+            GatewayRequest::HitAmongMany | GatewayRequest::MissAmongMany => {
+                started_with(large_servers(10, 10_000)?).await?
+            }
+        };
+        let serving = ServingGateway::start(host).await?;
+        let mut client = GatewayClient::connect(&serving.address, None).await?;
+        if !matches!(what, GatewayRequest::ModernCall) {
+            client.open_session().await?;
         }
-    };
-    let serving = ServingGateway::start(host).await?;
-    let mut client = GatewayClient::connect(&serving.address, None).await?;
-    if !matches!(what, GatewayRequest::ModernCall) {
-        client.open_session().await?;
-    }
-    let (request, expected) = match what {
-        GatewayRequest::Call | GatewayRequest::HitAmongMany => {
-            (client.request("", &call_message("", "s0_echo")), TEXT)
+        let (request, expected) = match what {
+            GatewayRequest::Call | GatewayRequest::HitAmongMany => {
+                (client.request("", &call_message("", "s0_echo")), TEXT)
+            }
+            GatewayRequest::MissAmongMany => {
+                (client.request("", &call_message("", "s0_ecco_x")), "not found")
+            }
+            GatewayRequest::ModernCall => (client.stateless_call("s0_echo"), TEXT),
+            GatewayRequest::List => (client.request("", LIST_MESSAGE), "s9_count_meeting_19"),
+        };
+        client.send(&request).await?;
+        let response = String::from_utf8_lossy(client.response());
+        if !response.contains(expected) {
+            return Err(format!("the gateway responds {response:.300}").into());
         }
-        GatewayRequest::MissAmongMany => (client.request("", &call_message("", "s0_ecco_x")), "not found"),
-        GatewayRequest::ModernCall => (client.stateless_call("s0_echo"), TEXT),
-        GatewayRequest::List => (client.request("", LIST_MESSAGE), "s9_count_meeting_19"),
-    };
-    client.send(&request).await?;
-    let response = String::from_utf8_lossy(client.response());
-    if !response.contains(expected) {
-        return Err(format!("the gateway responds {response:.300}").into());
+        Ok(PreparedRequest { serving, client, request })
     }
-    for _ in 0..times {
-        client.repeat(&request).await?;
+
+    /// Sends the request this many times, and disconnects.
+    pub(crate) async fn send(self, times: usize) -> Result<ServingGateway, Failure> {
+        let PreparedRequest { serving, mut client, request } = self;
+        for _ in 0..times {
+            client.repeat(&request).await?;
+        }
+        Ok(serving)
     }
-    drop(client);
-    serving.end().await
 }
 
 /// A gateway that serves a host.

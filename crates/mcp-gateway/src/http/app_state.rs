@@ -24,7 +24,7 @@ use crate::http::options::RecorderPage;
 use crate::http::permits::{ClientPermit, ClientPermits, PermitLimit};
 use crate::http::request::client_address::TrustedProxies;
 use crate::limits::bounds::Bounds;
-use crate::limits::turns::{Turn, Turns};
+use crate::limits::fair_queue::{FairQueue, Turn};
 
 /// The state of the HTTP server.
 pub(crate) struct AppState {
@@ -54,14 +54,14 @@ pub(crate) struct AppState {
     pub(crate) session_permits: Arc<ClientPermits>,
     /// Permits of each client for streams that stay open.
     pub(crate) stream_permits: Arc<ClientPermits>,
-    /// The turns of clients with tokens while the gateway is busy.
-    pub(crate) turns: Arc<Turns>,
+    /// The requests of clients with tokens that wait for their turn while the gateway is busy.
+    pub(crate) fair_queue: Arc<FairQueue>,
     /// Cancelled when the shutdown begins.
     pub(crate) shutdown: CancellationToken,
 }
 
 /// The number of concurrent requests from which on clients have turns.
-const MIN_REQUESTS_FOR_TURNS: usize = 16;
+const MIN_REQUESTS_FOR_TURNS: usize = 4;
 
 /// Resolves when a token is no longer accepted.
 pub(crate) type RevocationFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -133,15 +133,15 @@ impl AppState {
         ClientPermit::acquire(&self.stream_permits, principal, limit)
     }
 
-    /// The turn of a request that has its permits; `None` if it need not wait, because few requests run, or those of one
-    /// client only. Without tokens all clients count as one.
+    /// The turn of a request that has its permits; `None` if it need not wait, because few requests run, or those of
+    /// one client only. Without tokens all clients count as one.
     pub(crate) fn queue_for_turn(&self, principal: &Principal) -> Option<Turn> {
         let is_busy = || {
             let running = self.bounds().requests.saturating_sub(self.request_permits.available_permits());
             running >= MIN_REQUESTS_FOR_TURNS
                 && self.session_permits.clients() + self.stateless_permits.clients() > 1
         };
-        (self.turns.are_active() || is_busy()).then(|| self.turns.queue(principal))
+        (self.fair_queue.is_active() || is_busy()).then(|| self.fair_queue.add(principal))
     }
 
     pub(crate) fn bounds(&self) -> &Bounds {

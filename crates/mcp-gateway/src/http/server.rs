@@ -98,7 +98,7 @@ impl HttpServer {
             stateless_permits: Arc::default(),
             session_permits: Arc::default(),
             stream_permits: Arc::default(),
-            turns: Arc::default(),
+            fair_queue: Arc::default(),
             shutdown: CancellationToken::new(),
             scope,
             gateway,
@@ -142,9 +142,9 @@ impl HttpServer {
         let Bounds { idle_timeout, connections: max_connections, .. } = *app.bounds();
         let table = ConnectionTable::new(max_connections);
         // Ends with this function.
-        let mut turns = JoinSet::new();
-        let given_turns = Arc::clone(&app.turns);
-        turns.spawn(async move { given_turns.run().await });
+        let mut queue_task = JoinSet::new();
+        let fair_queue = Arc::clone(&app.fair_queue);
+        queue_task.spawn(async move { fair_queue.run().await });
         let mut connections = JoinSet::new();
         let mut cleanup =
             interval((idle_timeout / 4).clamp(Duration::from_millis(100), Duration::from_secs(60)));

@@ -1,6 +1,7 @@
 //! Handles a request by its method.
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::sync::Arc;
 
 use mcp_host_model::{Era, Method, MethodName, RawJson, ResultKind, ResultTypeMember, RpcError, code};
@@ -42,7 +43,9 @@ impl GatewayInner {
             return Box::pin(self.handle_with_input(client, request, resolution, state)).await;
         }
         let context = RequestContext::new(self, &client, &request);
-        self.handle(context.with_resolution(resolution)).await
+        // Pinned in place, because moving a large future copies it.
+        let handled = pin!(self.handle(context.with_resolution(resolution)));
+        handled.await
     }
 
     /// Starts a call in a task of its own, or continues the one with this state.

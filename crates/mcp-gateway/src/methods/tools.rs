@@ -61,10 +61,9 @@ impl RequestContext<'_> {
             return Ok(CalledTool::Found(tool.clone()));
         }
         let Resolution { listing, snapshot, .. } = resolution;
-        let found = snapshot.catalog.find(name);
         // The host has the best error message, and resolves an unqualified name that is unique.
         let tool = if self.client.scope.is_whole_catalog() && self.gateway.host.tool_budget().is_unlimited() {
-            match &found {
+            match snapshot.catalog.find_exactly(name) {
                 ToolLookup::Found(tool) => {
                     self.check_audience(tool)?;
                     ToolRef::of(snapshot, tool)
@@ -72,6 +71,7 @@ impl RequestContext<'_> {
                 ToolLookup::Missing { .. } | ToolLookup::Ambiguous(_) => None,
             }
         } else {
+            let found = snapshot.catalog.find(name);
             match find_only_visible(listing, &found) {
                 Some(at) => ToolRef::new(snapshot, at),
                 None => return Err(self.hidden_tool_error(listing, &found, name)),

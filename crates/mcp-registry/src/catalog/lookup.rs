@@ -36,7 +36,7 @@ pub(crate) fn find_nearest<'a>(slices: &'a [Arc<ServerSlice>], name: &str) -> Op
         return None;
     }
     let limit = (name.chars().count() / 3).clamp(1, 3);
-    let name_bytes = count_bytes(name);
+    let (name_set, name_counts) = (byte_set(name), count_bytes(name));
     // An edit changes the length by at most one character, which has at most four bytes. Most names end here.
     let max_difference = if name.is_ascii() { limit } else { 4 * limit };
     let has_similar_length = |other: &str| {
@@ -49,7 +49,10 @@ pub(crate) fn find_nearest<'a>(slices: &'a [Arc<ServerSlice>], name: &str) -> Op
             return None;
         }
         let max_difference = if other.is_ascii() { max_difference } else { 4 * limit };
-        let is_similar = difference(&count_bytes(other), &name_bytes) <= 2 * max_difference;
+        // The set is cheaper, and most names end there.
+        let has_similar_set = (byte_set(other) ^ name_set).count_ones() as usize <= 2 * max_difference;
+        let is_similar =
+            has_similar_set && difference(&count_bytes(other), &name_counts) <= 2 * max_difference;
         is_similar.then(|| strsim::osa_distance(other, name))
     };
     let is_named = |slice: &&Arc<ServerSlice>| name.starts_with(slice.entry.id.as_str());
@@ -65,6 +68,11 @@ pub(crate) fn find_nearest<'a>(slices: &'a [Arc<ServerSlice>], name: &str) -> Op
         })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, tool)| tool)
+}
+
+/// The set of the bytes of `name`, by their last six bits.
+fn byte_set(name: &str) -> u64 {
+    name.bytes().fold(0, |set, byte| set | 1 << (byte % 64))
 }
 
 /// Counts the bytes of `name`, which are at most 256, by their last five bits.

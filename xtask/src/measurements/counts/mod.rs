@@ -90,7 +90,11 @@ fn check_valgrind() -> Result<(), String> {
     }
 }
 
-/// A hot path, with the lengths of the short and the long run.
+/// The function that runs the repetitions of a case whose start is not counted.
+const COUNTED_FUNCTION: &str = "*run_counted*";
+
+/// A hot path, with the lengths of the short and the long run. If the short one is 0, only the repetitions of the long
+/// one are counted.
 struct Case {
     name: String,
     short_run: u64,
@@ -135,6 +139,9 @@ fn count(folder: &Path, case: &Case) -> Result<Counts, Error> {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--quiet"]);
         command.arg(format!("--callgrind-out-file={}", out.display()));
+        if *short_run == 0 {
+            command.arg(format!("--toggle-collect={COUNTED_FUNCTION}"));
+        }
         command.arg(folder.join("counted")).args([name.as_str(), &times.to_string()]);
         let result = run_for_output(&mut command);
         let text = fs::read_to_string(&out).unwrap_or_default();
@@ -143,7 +150,11 @@ fn count(folder: &Path, case: &Case) -> Result<Counts, Error> {
         callgrind::parse_counts(&text)
             .ok_or_else(|| Error::message(format!("callgrind counted nothing for {name}")))
     };
-    Ok(run(*long_run)?.cost_per_repetition(run(*short_run)?, long_run - short_run))
+    let start = match short_run {
+        0 => Counts { instructions: 0, allocations: 0.0 },
+        short_run => run(*short_run)?,
+    };
+    Ok(run(*long_run)?.cost_per_repetition(start, long_run - short_run))
 }
 
 /// The wake-ups per second of an idle host.

@@ -1,7 +1,7 @@
-//! `cargo xtask growth`: how the costs of `mcp-host serve` grow with servers, tools and clients, for docs/performance.md.
+//! `cargo xtask growth`: how the costs of `mcp-host serve` grow with servers, tools and clients.
 //!
-//! Each row measures one gateway for each of its sizes. The law of a line compares its last two sizes. Times are never a
-//! gate; `cargo xtask counts` has the instructions of the same paths. It needs Linux.
+//! Each row measures one gateway for each of its sizes. The law of a line compares its last two sizes. Times are never
+//! a gate; `cargo xtask counts` has the instructions of some of the same paths. It needs Linux.
 
 mod gateway;
 mod rows;

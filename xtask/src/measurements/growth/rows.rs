@@ -98,7 +98,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         name: "throughput",
-        sizes: &[1, 16, 64, 256],
+        sizes: &[16, 64, 256],
         lines: &[
             ("connections that call without pause: all calls", "/s"),
             ("at half of that, from the planned time: p50", "µs"),

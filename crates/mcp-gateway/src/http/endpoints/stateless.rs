@@ -2,6 +2,7 @@
 //!
 //! Each request is independent: it has the version and the capabilities of its client, and may name a dialog.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -111,7 +112,9 @@ pub(crate) async fn respond(
             // It fails if the server has ended.
             let _ = turn.await;
         }
-        let result = gateway.handle_stateless(client, request, resolution).await;
+        // Pinned in place, because moving a large future copies it.
+        let handled = pin!(gateway.handle_stateless(client, request, resolution));
+        let result = handled.await;
         drop((client_permit, permit));
         counted.end(&result);
         let (status, retry_after) = match &result {

@@ -368,8 +368,8 @@ impl Pages {
         }
     }
 
-    /// The pages of a list with `len` definitions. There is at least one. Only a list without visible definitions has an
-    /// empty page.
+    /// The pages of a list with `len` definitions. There is at least one. Only a list without visible definitions has
+    /// an empty page.
     fn finish(mut self, len: usize) -> Vec<Page> {
         self.full.push(Page { range: self.start..len, bytes: self.bytes });
         self.full

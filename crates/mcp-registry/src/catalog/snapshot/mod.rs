@@ -107,11 +107,19 @@ impl Catalog {
 
     /// Finds a tool by its exposed name, or else by an original name that only one tool has.
     pub fn find(&self, name: &str) -> ToolLookup<'_> {
+        match self.find_exactly(name) {
+            ToolLookup::Missing { .. } => ToolLookup::Missing { nearest: find_nearest(&self.slices, name) },
+            found => found,
+        }
+    }
+
+    /// Finds a tool as [`find`](Catalog::find) does, without the nearest one if there is none.
+    pub fn find_exactly(&self, name: &str) -> ToolLookup<'_> {
         if let Some(tool) = self.tool(name) {
             return ToolLookup::Found(tool);
         }
         match self.names.tools_by_original(name) {
-            [] => ToolLookup::Missing { nearest: find_nearest(&self.slices, name) },
+            [] => ToolLookup::Missing { nearest: None },
             [item] => ToolLookup::Found(item.tool()),
             many => {
                 let mut many: Vec<&SliceItem> = many.iter().collect();

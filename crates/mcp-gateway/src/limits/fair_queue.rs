@@ -1,8 +1,8 @@
-//! Turns of clients: while the gateway is busy with requests of several clients, each client has its turn, however many
-//! requests another one has.
+//! A fair queue of requests: while the gateway is busy with requests of several clients, each client has its turn,
+//! however many requests another one has.
 //!
-//! Requests wait here only while several clients run many requests. They are given turns in rounds. A round begins when
-//! the thread has done what was ready, so a slow server delays no round.
+//! Requests wait here only while several clients run several requests. They are given turns in rounds. A round begins
+//! when the thread has done what was ready, so a slow server delays no round.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,9 +20,9 @@ const TURNS_PER_ROUND: usize = 2;
 /// The number of rounds with one waiting client after which its requests wait no longer.
 const MAX_ROUNDS_ALONE: usize = 1000;
 
-/// The requests that wait for their turn.
+/// The queue of the requests that wait for their turn.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct FairQueue {
     /// Whether requests have to wait. Changes under the lock only.
     is_active: AtomicBool,
     waiting: Mutex<WaitingRequests>,
@@ -43,14 +43,14 @@ struct WaitingRequests {
     rounds_alone: usize,
 }
 
-impl Turns {
+impl FairQueue {
     /// Whether requests have to wait.
-    pub(crate) fn are_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         self.is_active.load(Ordering::Relaxed)
     }
 
     /// Adds a request. From now on requests have to wait, until none waits or only one client has waited for long.
-    pub(crate) fn queue(&self, principal: &Principal) -> Turn {
+    pub(crate) fn add(&self, principal: &Principal) -> Turn {
         let (sender, turn) = oneshot::channel();
         let mut waiting = self.waiting.lock();
         waiting.add(principal, sender);
@@ -172,14 +172,14 @@ mod tests {
 
     #[tokio::test]
     async fn queued_requests_get_their_turns() {
-        let turns = std::sync::Arc::new(Turns::default());
+        let queue = FairQueue::default();
         let client = Principal::named("a");
-        let (first, second) = (turns.queue(&client), turns.queue(&client));
-        assert!(turns.are_active());
+        let (first, second) = (queue.add(&client), queue.add(&client));
+        assert!(queue.is_active());
         tokio::select! {
-            _ = turns.run() => {}
+            _ = queue.run() => {}
             given = async { (first.await, second.await) } => assert_eq!(given, (Ok(()), Ok(()))),
         }
-        assert!(!turns.are_active());
+        assert!(!queue.is_active());
     }
 }
