@@ -150,11 +150,13 @@ fn count(folder: &Path, case: &Case) -> Result<Counts, Error> {
         callgrind::parse_counts(&text)
             .ok_or_else(|| Error::message(format!("callgrind counted nothing for {name}")))
     };
+    let long = run(*long_run)?;
     let start = match short_run {
-        0 => Counts { instructions: 0, allocations: 0.0 },
+        // Calls are counted everywhere, so the allocations of the repetitions are not known.
+        0 => Counts { instructions: 0, ..long },
         short_run => run(*short_run)?,
     };
-    Ok(run(*long_run)?.cost_per_repetition(start, long_run - short_run))
+    Ok(long.cost_per_repetition(start, long_run - short_run))
 }
 
 /// The wake-ups per second of an idle host.
