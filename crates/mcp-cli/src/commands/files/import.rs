@@ -9,8 +9,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use mcp_host_config::{
-    Document, EditError, Profile, Reading, ServerEntry, Switch, UnsupportedField, WrittenFile, program_files,
-    read, render_diff, secret_fields, set_enabled,
+    Document, EditError, Profile, Reading, ServerEntry, Switch, UnsupportedField, UserFolders, WrittenFile,
+    program_files, read, render_diff, secret_fields, set_enabled,
 };
 use mcp_host_model::{ServerSpec, Severity};
 use mcp_host_runtime::{create_private, save};
@@ -139,8 +139,9 @@ fn find_sources(context: &Context, from: &[PathBuf]) -> Vec<SourceFile> {
         return from.iter().map(read).collect();
     }
     let home = env::home_dir().unwrap_or_default();
-    let programs = program_files().map(|it| (it.program, it.path)).chain([("Dominds", ".minds/mcp.yaml")]);
-    let programs = programs.map(|(program, path)| (program, home.join(path)));
+    let folders = UserFolders::new(&home, |name| env::var_os(name).map(PathBuf::from));
+    let programs = program_files(&folders).map(|it| (it.program, it.path));
+    let programs = programs.chain([("Dominds", home.join(".minds/mcp.yaml"))]);
     let here = CONFIG_PATHS.iter().map(|path| ("this folder", PathBuf::from(path)));
     let mut seen = BTreeSet::new();
     let mut is_new = |path: &Path| path.canonicalize().is_ok_and(|it| it.is_file() && seen.insert(it));

@@ -9,6 +9,11 @@ pub(crate) struct Program {
     pub(crate) name: &'static str,
     /// Its files, relative to the home folder.
     pub(crate) home_files: &'static [&'static str],
+    /// Its files, relative to the folder where the system keeps the settings of programs: `~/.config`,
+    /// `~/Library/Application Support`, or `%APPDATA%`.
+    pub(crate) app_data_files: &'static [&'static str],
+    /// Its files, relative to `%LOCALAPPDATA%`.
+    pub(crate) local_app_data_files: &'static [&'static str],
     /// The ends of the paths of its files in a workspace.
     pub(super) files: &'static [&'static str],
     /// The ends of the paths of its files that belong to a user, in whatever folder.

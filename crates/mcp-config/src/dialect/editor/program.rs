@@ -3,7 +3,7 @@
 //! A file whose path is not in the table belongs to the program that its content indicates, else to [`UNKNOWN`], whose
 //! conventions most programs share.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::dialect::editor::conventions::{Program, ShellVariables};
 use crate::dialect::editor::programs::{
@@ -19,17 +19,26 @@ impl Program {
         let is_end = |end: &&str| {
             path.strip_suffix(*end).is_some_and(|before| before.is_empty() || before.ends_with('/'))
         };
-        PROGRAMS.iter().find(|it| it.home_files.iter().chain(it.files).chain(it.user_files).any(&is_end))
+        PROGRAMS.iter().find(|it| it.path_ends().any(&is_end))
+    }
+
+    /// The ends of the paths of its files.
+    pub(super) fn path_ends(&self) -> impl Iterator<Item = &'static &'static str> {
+        self.home_files.iter().chain(self.files).chain(self.user_path_ends())
+    }
+
+    /// The ends of the paths of its files that belong to a user, in whatever folder.
+    fn user_path_ends(&self) -> impl Iterator<Item = &'static &'static str> {
+        self.user_files.iter().chain(self.app_data_files).chain(self.local_app_data_files)
     }
 
     /// Whether the file at a path belongs to a user, and not to a workspace.
     pub(crate) fn is_user_file(path: &Path, home: Option<&Path>) -> bool {
-        let is_any = |is_file: &dyn Fn(&&str) -> bool, files: fn(&Program) -> &[&str]| {
-            PROGRAMS.iter().any(|it| files(it).iter().any(is_file))
-        };
         let in_home = home.and_then(|it| path.strip_prefix(it).ok());
-        let is_home_file = |file: &&str| in_home == Some(Path::new(file));
-        is_any(&is_home_file, |it| it.home_files) || is_any(&|end| path.ends_with(end), |it| it.user_files)
+        PROGRAMS.iter().any(|it| {
+            it.home_files.iter().any(|file| in_home == Some(Path::new(file)))
+                || it.user_path_ends().any(|end| path.ends_with(end))
+        })
     }
 
     /// Whether the program is known, and is the one that the path of a file belongs to. Compares the names, because a
@@ -105,25 +114,104 @@ pub(crate) fn server_keys() -> impl Iterator<Item = &'static str> {
     std::iter::once(UNKNOWN.key).chain(others)
 }
 
-/// A file with servers of another program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The folders of a user in which programs keep their settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UserFolders {
+    /// The home folder.
+    pub home: PathBuf,
+    /// The folders of settings: `%APPDATA%`, `~/.config` and `~/Library/Application Support`. A system has one of them.
+    pub app_data: [PathBuf; 3],
+    /// `%LOCALAPPDATA%`.
+    pub local_app_data: PathBuf,
+}
+
+impl UserFolders {
+    /// The folders of a user with this home folder and these variables. Windows stores the folders of settings in
+    /// variables, because they can be elsewhere than in the home folder.
+    pub fn new(home: &Path, variable: impl Fn(&str) -> Option<PathBuf>) -> UserFolders {
+        let folder = |name: &str, usual: &str| {
+            variable(name).filter(|it| !it.as_os_str().is_empty()).unwrap_or_else(|| home.join(usual))
+        };
+        UserFolders {
+            home: home.to_owned(),
+            app_data: [
+                folder("APPDATA", "AppData/Roaming"),
+                home.join(".config"),
+                home.join("Library/Application Support"),
+            ],
+            local_app_data: folder("LOCALAPPDATA", "AppData/Local"),
+        }
+    }
+}
+
+/// A file with servers of another program. It may be missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgramFile {
     /// The name of the program.
     pub program: &'static str,
-    /// The path relative to the home folder.
-    pub path: &'static str,
+    /// The path.
+    pub path: PathBuf,
 }
 
-/// The files of other programs.
-pub fn program_files() -> impl Iterator<Item = ProgramFile> {
-    PROGRAMS.iter().flat_map(|it| it.home_files.iter().map(|path| ProgramFile { program: it.name, path }))
+/// The files of other programs, for all systems.
+pub fn program_files(folders: &UserFolders) -> impl Iterator<Item = ProgramFile> {
+    let UserFolders { home, app_data, local_app_data } = folders;
+    PROGRAMS.iter().flat_map(move |program| {
+        let app_data =
+            app_data.iter().flat_map(|folder| program.app_data_files.iter().map(|it| folder.join(it)));
+        let home = program.home_files.iter().map(|it| home.join(it));
+        let local = program.local_app_data_files.iter().map(|it| local_app_data.join(it));
+        home.chain(app_data).chain(local).map(|path| ProgramFile { program: program.name, path })
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::syntax::{Syntax, parse_as};
+
+    /// RPT-340
+    #[test]
+    fn rpt_340_files_of_programs_are_found_in_the_folders_of_windows() {
+        let home = Path::new("C:/Users/Zoë B");
+        let moved = |name: &str| (name == "APPDATA").then(|| PathBuf::from("D:/Profiles/zoe"));
+        let files: Vec<_> = program_files(&UserFolders::new(home, moved)).collect();
+        for (program, path) in [
+            ("Claude Desktop", "D:/Profiles/zoe/Claude/claude_desktop_config.json"),
+            (
+                "Claude Desktop",
+                "C:/Users/Zoë B/AppData/Local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude/\
+                 claude_desktop_config.json",
+            ),
+            ("VS Code", "D:/Profiles/zoe/Code/User/mcp.json"),
+            ("VS Code", "D:/Profiles/zoe/Code - Insiders/User/mcp.json"),
+            (
+                "Cline",
+                "D:/Profiles/zoe/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+            ),
+            ("Zed", "D:/Profiles/zoe/Zed/settings.json"),
+            ("Goose", "D:/Profiles/zoe/Block/goose/config/config.yaml"),
+            ("Crush", "C:/Users/Zoë B/AppData/Local/crush/crush.json"),
+            ("Cursor", "C:/Users/Zoë B/.cursor/mcp.json"),
+            ("Windsurf", "C:/Users/Zoë B/.codeium/windsurf/mcp_config.json"),
+            ("Claude Code", "C:/Users/Zoë B/.claude.json"),
+            ("Codex", "C:/Users/Zoë B/.codex/config.toml"),
+            ("Gemini CLI", "C:/Users/Zoë B/.gemini/settings.json"),
+            ("opencode", "C:/Users/Zoë B/.config/opencode/opencode.json"),
+        ] {
+            let file = ProgramFile { program, path: PathBuf::from(path) };
+            assert!(files.contains(&file), "{file:?}");
+            // The first program with the path of a file is its program.
+            assert_eq!(Program::of_file(path).map(|it| it.name), Some(program), "{path}");
+            assert!(Program::is_user_file(Path::new(path), Some(home)), "{path}");
+        }
+        let unset: Vec<_> = program_files(&UserFolders::new(home, |_| None)).map(|it| it.path).collect();
+        for path in ["AppData/Roaming", ".config", "Library/Application Support"] {
+            assert!(unset.contains(&home.join(path).join("Claude/claude_desktop_config.json")), "{path}");
+        }
+    }
 
     #[track_caller]
     fn check(path: &str, key: &str, servers: &str, want: &str) {

@@ -13,6 +13,8 @@ use crate::dialect::editor::conventions::{
 pub(crate) const UNKNOWN: Program = Program {
     name: "an unknown program",
     home_files: &[],
+    app_data_files: &[],
+    local_app_data_files: &[],
     files: &[],
     user_files: &[],
     key: "mcpServers",
@@ -35,16 +37,8 @@ pub(crate) const UNKNOWN: Program = Program {
 
 const VS_CODE: Program = Program {
     name: "VS Code",
-    home_files: &[
-        ".config/Code/User/mcp.json",
-        "Library/Application Support/Code/User/mcp.json",
-        ".config/Code - Insiders/User/mcp.json",
-        "Library/Application Support/Code - Insiders/User/mcp.json",
-        ".config/VSCodium/User/mcp.json",
-        "Library/Application Support/VSCodium/User/mcp.json",
-    ],
+    app_data_files: &["Code/User/mcp.json", "Code - Insiders/User/mcp.json", "VSCodium/User/mcp.json"],
     files: &[".vscode/mcp.json"],
-    user_files: &["Code/User/mcp.json", "Code - Insiders/User/mcp.json", "VSCodium/User/mcp.json"],
     key: "servers",
     variables: VariableSyntax::EnvPrefixAndInputs,
     home_prefix: HomePrefix::Replaced,
@@ -101,6 +95,7 @@ const OPENCODE: Program = Program {
 pub(super) const CRUSH: Program = Program {
     name: "Crush",
     home_files: &[".config/crush/crush.json"],
+    local_app_data_files: &["crush/crush.json"],
     files: &["crush.json", ".crush.json"],
     key: "mcp",
     shell_variables: ShellVariables::Replaced,
@@ -143,9 +138,8 @@ pub(crate) const DEV_CONTAINER_INPUTS: &str = "/customizations/vscode/mcp/inputs
 
 pub(super) const DEV_CONTAINER: Program = Program {
     name: "Dev Containers",
-    home_files: &[],
+    app_data_files: &[],
     files: &["devcontainer.json", ".devcontainer.json"],
-    user_files: &[],
     key: "customizations.vscode.mcp.servers",
     file_purpose: FilePurpose::Settings,
     ..VS_CODE
@@ -160,7 +154,7 @@ pub(super) const LIBRE_CHAT_KEYS: [&str; 5] =
 pub(super) const PROGRAMS: &[Program] = &[
     VS_CODE,
     Program {
-        home_files: &[],
+        app_data_files: &[],
         files: &[".vscode/settings.json"],
         user_files: &["Code/User/settings.json"],
         key: "mcp.servers",
@@ -186,9 +180,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         name: "Cline",
         approval_keys: ApprovalKeys::Names("autoApprove"),
-        home_files: &[
-            ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-        ],
+        app_data_files: &["Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"],
         user_files: &["cline_mcp_settings.json"],
         variables: VariableSyntax::EnvPrefix,
         json_extensions: JsonExtensions::None,
@@ -198,9 +190,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         name: "Roo Code",
         approval_keys: ApprovalKeys::Names("alwaysAllow"),
-        home_files: &[
-            ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
-        ],
+        app_data_files: &["Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"],
         files: &[".roo/mcp.json"],
         user_files: &["mcp_settings.json"],
         variables: VariableSyntax::EnvPrefix,
@@ -210,9 +200,10 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
     Program {
         name: "Claude Desktop",
-        home_files: &[
-            ".config/Claude/claude_desktop_config.json",
-            "Library/Application Support/Claude/claude_desktop_config.json",
+        app_data_files: &["Claude/claude_desktop_config.json"],
+        // The package of the Microsoft Store has a folder of its own in place of `%APPDATA%`.
+        local_app_data_files: &[
+            "Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude/claude_desktop_config.json",
         ],
         user_files: &["claude_desktop_config.json"],
         variables: VariableSyntax::Unsupported,
@@ -257,8 +248,9 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         name: "Zed",
         home_files: &[".config/zed/settings.json"],
+        app_data_files: &["Zed/settings.json"],
         files: &[".zed/settings.json"],
-        user_files: &["zed/settings.json", "Zed/settings.json"],
+        user_files: &["zed/settings.json"],
         key: "context_servers",
         variables: VariableSyntax::Unsupported,
         disabling: Disabling::Key(ENABLED),
@@ -325,6 +317,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         name: "Goose",
         home_files: &[".config/goose/config.yaml"],
+        app_data_files: &["Block/goose/config/config.yaml"],
         user_files: &["goose/config.yaml", "goose/config/config.yaml"],
         key: "extensions",
         entry_form: EntryForm::Goose,

@@ -10,8 +10,8 @@ use crate::{Code, Diagnostic, Document, apply_fixes, read};
 
 /// A path of a file of a program.
 fn path_of(program: &Program) -> String {
-    let mut files = program.files.iter().chain(program.home_files).chain(program.user_files);
-    format!("x/{}", files.next().unwrap())
+    let file = program.files.first().or_else(|| program.path_ends().next()).unwrap();
+    format!("x/{file}")
 }
 
 /// The fields of a server in the form of a program, as JSON members or lines of TOML.
