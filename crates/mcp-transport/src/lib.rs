@@ -88,12 +88,13 @@ pub use dial::sse_servers::SseServerCache;
 pub use dial::testing;
 pub use error::disconnect::{Disconnect, DisconnectReason, StartError};
 pub use error::evidence::{CloseStatus, Evidence, ProcessExit};
-pub use error::help::{StartFacts, missing_command_help};
+pub use error::help::{StartFacts, missing_command_help, missing_directory_help};
 pub use error::net_failure::{NetFailure, TlsFailure};
 pub use error::request_error::{AccessRefusal, ErrorResponse, RedirectProblem, RequestError, ResponseSign};
 pub use error::retry_after::RetryAfter;
 pub use error::sandbox_error::SandboxError;
 pub use error::unmatched_output::UnmatchedOutput;
+pub use error::windows::WindowsRefusal;
 pub use error::{CallError, ConnectError, Expiry};
 #[cfg(any(feature = "http", feature = "sse"))]
 pub use net::authorization::{

@@ -6,6 +6,7 @@ use crate::error::evidence::{Evidence, ProcessExit};
 use crate::error::request_error::RequestError;
 use crate::error::sandbox_error::SandboxError;
 use crate::error::stderr_sign::{self, StderrSign};
+use crate::error::windows::WindowsRefusal;
 
 /// The end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub enum StartError {
     NoDirectory(String),
     /// Its sandbox could not be applied.
     Sandbox(SandboxError),
+    /// Windows refused to start it.
+    Windows(WindowsRefusal),
     /// Another error of the operating system.
     System(String),
     /// A value of the configuration is invalid, such as an encoding or a header.
@@ -131,6 +134,7 @@ impl fmt::Display for StartError {
             StartError::NotExecutable(path) => write!(f, "{path} is not executable"),
             StartError::NoDirectory(path) => write!(f, "its working directory {path} does not exist"),
             StartError::Sandbox(error) => write!(f, "{error}"),
+            StartError::Windows(refusal) => write!(f, "{refusal}"),
             StartError::System(message) | StartError::Invalid(message) => f.write_str(message),
             StartError::Refused(error) => write!(f, "{error}"),
         }

@@ -101,6 +101,8 @@ impl fmt::Display for Evidence {
 impl fmt::Display for ProcessExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            // Only Windows has negative ones, which are known by their digits.
+            ProcessExit::Status(status @ ..0) => write!(f, "exit status 0x{status:08X}"),
             ProcessExit::Status(status) => write!(f, "exit status {status}"),
             ProcessExit::Signal { number, name: Some(name) } => write!(f, "signal {number} ({name})"),
             ProcessExit::Signal { number, name: None } => write!(f, "signal {number}"),

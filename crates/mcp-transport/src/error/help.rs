@@ -8,7 +8,11 @@ use crate::error::net_failure::{HTTPS_HELP, UNREACHABLE_HELP};
 use crate::error::request_error::{
     AccessRefusal, ErrorResponse, RequestError, ResponseSign, decisive_refusal,
 };
+use crate::error::windows;
 use crate::error::{CallError, ConnectError, stderr_sign};
+
+/// Whether this program runs on Windows.
+const IS_WINDOWS: bool = matches!(std::env::consts::FAMILY.as_bytes(), b"windows");
 
 /// What is known about a server whose start may have been slow.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,9 +30,11 @@ impl StartFacts<'_> {
     /// Help for a process whose start took too long, for no known reason.
     fn process_help(&self) -> String {
         let download = self.launcher.map(|it| format!("the first run of `{it}` downloads the package: "));
+        let scanner =
+            if IS_WINDOWS { "; a virus scanner may delay the first start of a program" } else { "" };
         format!(
             "{}run the command once by hand, or raise {}; a program that prints nothing there either is not a stdio \
-             server, or waits for input",
+             server, or waits for input{scanner}",
             download.unwrap_or_default(),
             self.limit_text()
         )
@@ -62,7 +68,7 @@ impl ConnectError {
                 (DisconnectReason::NotStarted(StartError::CommandNotFound), Some(command)) => {
                     return Some(missing_command_help(command));
                 }
-                (_, _) => disconnect_help(disconnect),
+                (_, _) => return Some(disconnect_help(disconnect)),
             },
             ConnectError::TimedOut { after: _, disconnect }
             | ConnectError::Silent { after: _, disconnect } => {
@@ -143,6 +149,11 @@ impl CallError {
 
 /// Help for a command that was not found.
 pub fn missing_command_help(command: &str) -> String {
+    if IS_WINDOWS { windows::missing_command_help(command) } else { missing_unix_command_help(command) }
+}
+
+/// Help for a command that was not found on Linux or macOS.
+fn missing_unix_command_help(command: &str) -> String {
     const OTHER_PATH: &str = "your shell may use another PATH than this program";
     let is_of_windows = |it: &str| {
         let lower = it.to_ascii_lowercase();
@@ -181,10 +192,20 @@ pub fn missing_command_help(command: &str) -> String {
     format!("{install}, or write its full path; {OTHER_PATH}")
 }
 
+/// Help for a working directory that does not exist.
+pub fn missing_directory_help(directory: &str) -> String {
+    if IS_WINDOWS {
+        windows::missing_directory_help(directory)
+    } else {
+        "create the directory, or correct `cwd`".to_owned()
+    }
+}
+
 impl StartError {
     /// What the user can try.
-    pub fn help(&self) -> &'static str {
-        match self {
+    pub fn help(&self) -> String {
+        let help = match self {
+            StartError::NoDirectory(directory) => return missing_directory_help(directory),
             StartError::CommandNotFound => {
                 "check that the program is installed, and that its folder is in the server's PATH"
             }
@@ -193,26 +214,28 @@ impl StartError {
                 "write the path of the program in that directory, or an interpreter as the command and the directory \
                 as its argument"
             }
+            StartError::NotExecutable(path) if IS_WINDOWS => windows::not_executable_help(path),
             StartError::NotExecutable(_) => {
                 "make the file executable (`chmod +x FILE`), or write its interpreter as the command and the file as \
                 its argument"
             }
-            StartError::NoDirectory(_) => "create the directory, or correct `cwd`",
+            StartError::Windows(refusal) => refusal.help(),
             StartError::Refused(error) => refusal_help(error),
             StartError::Sandbox(error) => error.help(),
             StartError::System(_) | StartError::Invalid(_) => RUN_BY_HAND,
-        }
+        };
+        help.to_owned()
     }
 }
 
 /// Help for a connection that ended.
-fn disconnect_help(disconnect: &Disconnect) -> &'static str {
+fn disconnect_help(disconnect: &Disconnect) -> String {
     if let Some(sign) = disconnect.sign() {
-        return sign.help;
+        return sign.help.to_owned();
     }
     let Evidence { pid, noise_bytes, .. } = disconnect.evidence;
-    match &disconnect.reason {
-        DisconnectReason::NotStarted(failure) => failure.help(),
+    let help = match &disconnect.reason {
+        DisconnectReason::NotStarted(failure) => return failure.help(),
         DisconnectReason::Stopped => RUN_BY_HAND,
         // Only a process can be run by hand and has a standard output.
         DisconnectReason::PeerClosed | DisconnectReason::Stalled(_) | DisconnectReason::Broken(_) => {
@@ -222,7 +245,8 @@ fn disconnect_help(disconnect: &Disconnect) -> &'static str {
                 (Some(_), _) => stderr_sign::NOISE.help,
             }
         }
-    }
+    };
+    help.to_owned()
 }
 
 /// Help for a script whose interpreter does not exist.
@@ -367,7 +391,7 @@ mod tests {
     #[test]
     fn help_for_a_missing_command_fits_the_command() {
         let check = |command: &str, want: &str| {
-            let help = missing_command_help(command);
+            let help = missing_unix_command_help(command);
             assert!(help.starts_with(want), "{command}: {help}");
         };
         check("npx", "install Node.js");

@@ -13,6 +13,7 @@ pub(crate) mod sandbox_error;
 pub(crate) mod session_words;
 mod stderr_sign;
 pub(crate) mod unmatched_output;
+pub(crate) mod windows;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,10 +1,11 @@
 //! Signs of known failures in what a server's process prints.
 //!
-//! Pure. A program reports these failures in words only, so the text is searched. A failure is named only if its sign
+//! Pure. A program reports these failures in words only, so the text is searched, unless its exit status names one. A failure is named only if its sign
 //! is unambiguous. The first matching sign is used, so specific ones come before general ones.
 
 use crate::error::evidence::Evidence;
 use crate::error::headline::find_headline;
+use crate::error::windows::find_exit_sign;
 
 /// A sign of a known failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,6 +157,30 @@ const SIGNS: &[StderrSign] = &[
         help: "install that program, or add its folder to `PATH` of `env`; your shell may use another PATH than this \
             program",
     },
+    // PowerShell translates its message, but not the name of the page.
+    StderrSign {
+        patterns: &["about_Execution_Policies"],
+        description: "PowerShell does not run scripts on this machine",
+        help: "write `-ExecutionPolicy`, `Bypass` before `-File` in the arguments; of npm's programs use the `.cmd` file, \
+            such as `npx.cmd`, and not the `.ps1` file",
+    },
+    // What `wsl.exe` prints for a program that the distribution does not have.
+    StderrSign {
+        patterns: &["CreateProcessCommon:", "CreateProcessEntryCommon:"],
+        description: "the Linux of WSL does not have this program or folder",
+        help: "install the program in WSL, and write its full path there (`wsl which PROGRAM`): programs of Windows, \
+            and those of a login shell, are not on that PATH",
+    },
+    StderrSign {
+        patterns: &["'C:\\Program' is not recognized as an internal"],
+        description: "a path was cut at a space",
+        help: "write the program itself as the command, such as `npx` or the whole path, without `cmd /c` and quotes",
+    },
+    StderrSign {
+        patterns: &["' is not recognized as an internal or external command"],
+        description: "a program that it starts is not on its PATH",
+        help: "install that program, or write its full path as the command; without `cmd /c` the error is more precise",
+    },
     StderrSign {
         patterns: &["UnicodeEncodeError", "UnicodeDecodeError"],
         description: "it fails on text in another encoding",
@@ -198,6 +223,9 @@ impl Evidence {
 
 /// Finds the sign of a known failure in the evidence.
 pub(crate) fn find_sign(evidence: &Evidence) -> Option<StderrSign> {
+    if let Some(sign) = find_exit_sign(evidence) {
+        return Some(StderrSign { patterns: &[], description: sign.description, help: sign.help });
+    }
     let is_match = |sign: &&StderrSign| {
         // A syntax error in a JSON document looks like one in a script.
         let lines = || evidence.stderr.iter().filter(|line| !line.ends_with("is not valid JSON"));
@@ -275,6 +303,23 @@ mod tests {
             Some("the package registry does not have this package, or not this version"),
         );
         check(&["npm warn EBADENGINE Unsupported engine {"], Some("its package needs another Node.js"));
+        let check_windows = |line: &str, want: &str| check(&[line], Some(want)); // RPT-341
+        check_windows(
+            "Start.ps1 kann nicht geladen werden, siehe about_Execution_Policies (https://go.microsoft.com/fwlink/)",
+            "PowerShell does not run scripts on this machine",
+        );
+        check_windows(
+            "<3>WSL (9 - Relay) ERROR: CreateProcessCommon:800: execvpe(npx) failed: No such file or directory",
+            "the Linux of WSL does not have this program or folder",
+        );
+        check_windows(
+            "'C:\\Program' is not recognized as an internal or external command,",
+            "a path was cut at a space",
+        );
+        check_windows(
+            "'npx' is not recognized as an internal or external command,",
+            "a program that it starts is not on its PATH",
+        );
         check(&["the permission to speak was refused", "no licence"], None);
         check(&[], None);
     }

@@ -234,7 +234,8 @@ impl StdioServer {
                 sandbox: sandbox.to_string(),
             });
         }
-        lookup.and_then(|it| it.start_error()).unwrap_or_else(|| StartError::System(error.to_string()))
+        let known = lookup.and_then(|it| it.start_error());
+        known.or_else(|| system::start_error(error)).unwrap_or_else(|| StartError::System(error.to_string()))
     }
 }
 

@@ -112,7 +112,7 @@ fn check_demo_server(wine: &Wine) -> Result<(), Error> {
     write_config(wine, "mcp.json")?;
     expect(&wine.run(HOST, &["check", "mcp.json"])?, "1 server")?;
     expect(&wine.run(HOST, &["tools", "mcp.json"])?, "echo")?;
-    expect(&wine.run(HOST, &["call", "mcp.json", "echo", "message=grün"])?, "grün")
+    expect(&wine.run(HOST, &["call", "mcp.json", "echo", "text=grün"])?, "grün")
 }
 
 fn check_line_ends(wine: &Wine) -> Result<(), Error> {
@@ -142,7 +142,7 @@ fn check_http(wine: &Wine) -> Result<(), Error> {
 /// Calls a tool through a gateway, renames its server in the file, and calls it by its new name.
 fn check_served(wine: &Wine, address: &str) -> Result<(), Error> {
     wait_until("the gateway listens", || std::net::TcpStream::connect(address).is_ok())?;
-    let call = |tool: &str| wine.run(HOST, &["call", "client.json", tool, "message=over HTTP"]);
+    let call = |tool: &str| wine.run(HOST, &["call", "client.json", tool, "text=over HTTP"]);
     expect(&call("demo__echo")?, "over HTTP")?;
     let text = wine.read("served.json")?;
     wine.write("served.json", &text.replace("\"demo\"", "\"renamed\""))?;

@@ -14,7 +14,7 @@ pub(super) use unix::{
     Child, DEFAULT_PATH, ENDS_GROUPS_WITH_HOST, HAS_SANDBOX, REQUIRED_VARIABLES, StderrPipe, StdinPipe,
     StdoutPipe, create_private_folder, end_processes, environment_name, is_executable, kill_by_token,
     non_blocking_reader, open_for_appending, open_lock_file, process_exit, program_file_names,
-    program_metadata, set_pipe_capacity,
+    program_metadata, set_pipe_capacity, start_error,
 };
 #[cfg(windows)]
 pub use windows::raise_descriptor_limit;
@@ -23,5 +23,5 @@ pub(super) use windows::{
     Child, DEFAULT_PATH, ENDS_GROUPS_WITH_HOST, HAS_SANDBOX, REQUIRED_VARIABLES, StderrPipe, StdinPipe,
     StdoutPipe, create_private_folder, end_processes, environment_name, is_executable, kill_by_token,
     non_blocking_reader, open_for_appending, open_lock_file, process_exit, program_file_names,
-    program_metadata, set_pipe_capacity,
+    program_metadata, set_pipe_capacity, start_error,
 };

@@ -11,7 +11,7 @@ use mcp_host_registry::{CatalogServer, ServerLists};
 use mcp_host_runtime::{Logins, ServerDefinitions, connect_help};
 use mcp_host_transport::{
     DisconnectReason, ProcessExit, ProgramSearch, ProgramSearchResult, Session, find_missing_script,
-    find_program, missing_command_help,
+    find_program, missing_command_help, missing_directory_help,
 };
 
 use super::findings::check_texts;
@@ -139,10 +139,10 @@ async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
     let directory =
         endpoint.cwd.clone().or_else(|| env::current_dir().ok()).unwrap_or_else(|| PathBuf::from("/"));
     if !directory.is_dir() {
-        let help = Some("create the directory or correct `cwd`".to_owned());
+        let directory = directory.display().to_string();
         return StepResult::failed(
-            format!("the working directory {} does not exist", directory.display()),
-            help,
+            format!("the working directory {directory} does not exist"),
+            Some(missing_directory_help(&directory)),
         );
     }
     let configured_path = endpoint
@@ -169,10 +169,12 @@ async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
             Some("write its full path, or set `cwd` to the directory that it is in".to_owned()),
         ),
         (ProgramSearchResult::Found(path), None) => StepResult::passed(path.display().to_string()),
-        (ProgramSearchResult::NotFound, _) if command.contains('/') => StepResult::failed(
-            format!("the file {command} does not exist"),
-            Some(missing_command_help(command)),
-        ),
+        (ProgramSearchResult::NotFound, _) if command.contains(std::path::is_separator) => {
+            StepResult::failed(
+                format!("the file {command} does not exist"),
+                Some(missing_command_help(command)),
+            )
+        }
         (ProgramSearchResult::NotFound, _) if is_configured => StepResult::failed(
             format!("{command} is not on the PATH that the entry's `env` sets"),
             Some("add the program's folder to that PATH, or remove PATH from `env`".to_owned()),
@@ -181,7 +183,7 @@ async fn check_program(endpoint: &mut StdioEndpoint) -> StepResult {
             StepResult::failed(format!("{command} is not on the PATH"), Some(missing_command_help(command)))
         }
         (lookup, _) => match lookup.start_error() {
-            Some(error) => StepResult::failed(error.to_string(), Some(error.help().to_owned())),
+            Some(error) => StepResult::failed(error.to_string(), Some(error.help())),
             None => StepResult::passed(command),
         },
     }

@@ -9,6 +9,8 @@ use std::path::Path;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
 
+use crate::error::disconnect::StartError;
+
 /// Where a program is searched without `PATH`.
 pub(in crate::stdio) const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
@@ -71,4 +73,9 @@ pub(in crate::stdio) fn open_lock_file(path: &Path) -> io::Result<File> {
 /// Creates a folder that only the user may read, and those above it.
 pub(in crate::stdio) fn create_private_folder(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Why the system refused to start a program, if its error number has a meaning of its own.
+pub(in crate::stdio) fn start_error(_: &io::Error) -> Option<StartError> {
+    None
 }

@@ -19,6 +19,7 @@ pub use descriptor_limit::raise_descriptor_limit;
 pub(in crate::stdio) use files::{
     DEFAULT_PATH, REQUIRED_VARIABLES, create_private_folder, environment_name, is_executable,
     non_blocking_reader, open_for_appending, open_lock_file, program_file_names, program_metadata,
+    start_error,
 };
 pub(in crate::stdio) use pipes::{StderrPipe, StdinPipe, StdoutPipe, set_pipe_capacity};
 pub(in crate::stdio) use tagged_processes::{end_processes, kill_by_token};

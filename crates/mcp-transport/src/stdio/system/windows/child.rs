@@ -16,7 +16,9 @@ use windows::Win32::System::Threading::{CREATE_NEW_PROCESS_GROUP, CREATE_NO_WIND
 use super::console;
 use super::files::DEFAULT_PATH;
 use super::pipes::{Direction, Pipe, StderrPipe, StdinPipe, StdoutPipe};
+use crate::error::disconnect::StartError;
 use crate::error::evidence::ProcessExit;
+use crate::error::windows::WindowsRefusal;
 use crate::stdio::lookup::{ProgramSearch, ProgramSearchResult, find_program};
 use crate::stdio::program::ChildCommand;
 
@@ -101,6 +103,16 @@ fn find_file(program: &ChildCommand) -> io::Result<PathBuf> {
         }
         ProgramSearchResult::NotFound => Err(io::ErrorKind::NotFound.into()),
     }
+}
+
+/// Why the system refused to start a program, if its error number has a meaning of its own.
+pub(in crate::stdio) fn start_error(error: &io::Error) -> Option<StartError> {
+    let refusal = match error.raw_os_error() {
+        Some(number) => WindowsRefusal::from_error_number(number),
+        // The standard library refuses to quote an argument. NUL bytes were refused before.
+        None => (error.kind() == io::ErrorKind::InvalidInput).then_some(WindowsRefusal::BatchArguments),
+    };
+    refusal.map(StartError::Windows)
 }
 
 /// How a process ended.

@@ -6,7 +6,7 @@ mod files;
 mod pipes;
 
 pub use child::raise_descriptor_limit;
-pub(in crate::stdio) use child::{Child, end_processes, kill_by_token, process_exit};
+pub(in crate::stdio) use child::{Child, end_processes, kill_by_token, process_exit, start_error};
 pub(in crate::stdio) use files::{
     DEFAULT_PATH, REQUIRED_VARIABLES, create_private_folder, environment_name, is_executable,
     non_blocking_reader, open_for_appending, open_lock_file, program_file_names, program_metadata,
