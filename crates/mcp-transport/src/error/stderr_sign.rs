@@ -1,7 +1,8 @@
 //! Signs of known failures in what a server's process prints.
 //!
-//! Pure. A program reports these failures in words only, so the text is searched, unless its exit status names one. A failure is named only if its sign
-//! is unambiguous. The first matching sign is used, so specific ones come before general ones.
+//! Pure. A program reports these failures in words only, so the text is searched, unless its exit status names the
+//! failure. A failure is named only if its sign is unambiguous. The first matching sign is used, so specific ones come
+//! before general ones.
 
 use crate::error::evidence::Evidence;
 use crate::error::headline::find_headline;
@@ -161,8 +162,8 @@ const SIGNS: &[StderrSign] = &[
     StderrSign {
         patterns: &["about_Execution_Policies"],
         description: "PowerShell does not run scripts on this machine",
-        help: "write `-ExecutionPolicy`, `Bypass` before `-File` in the arguments; of npm's programs use the `.cmd` file, \
-            such as `npx.cmd`, and not the `.ps1` file",
+        help: "write `-ExecutionPolicy`, `Bypass` before `-File` in the arguments; of npm's programs use the `.cmd` \
+            file, such as `npx.cmd`, and not the `.ps1` file",
     },
     // What `wsl.exe` prints for a program that the distribution does not have.
     StderrSign {

@@ -223,8 +223,8 @@ pub(crate) fn not_executable_help(path: &str) -> &'static str {
     let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
     match extension.as_str() {
         "ps1" => {
-            "write `powershell` as the command, and `-NoProfile`, `-ExecutionPolicy`, `Bypass`, `-File` and the file as \
-            its first arguments"
+            "write `powershell` as the command, and `-NoProfile`, `-ExecutionPolicy`, `Bypass`, `-File` and the file \
+            as its first arguments"
         }
         "py" | "pyw" => "write `python` as the command and the file as its first argument",
         "js" | "mjs" | "cjs" => "write `node` as the command and the file as its first argument",
@@ -233,8 +233,8 @@ pub(crate) fn not_executable_help(path: &str) -> &'static str {
         }
         "jar" => "write `java` as the command, and `-jar` and the file as its first arguments",
         _ => {
-            "Windows starts `.exe`, `.com`, `.bat` and `.cmd` files only: write the interpreter of another file as the \
-            command and the file as its argument"
+            "Windows starts `.exe`, `.com`, `.bat` and `.cmd` files only: write the interpreter of another file as \
+            the command and the file as its argument"
         }
     }
 }
