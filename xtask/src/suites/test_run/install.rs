@@ -14,7 +14,7 @@ use crate::{cargo, tree};
 const STAMP: &str = "installed.stamp";
 
 /// Installs tests/node/package-lock.json into `target/node/node_modules`.
-pub(super) fn install_node_modules() -> Result<PathBuf, Error> {
+pub(crate) fn install_node_modules() -> Result<PathBuf, Error> {
     install_npm_packages("node")
 }
 

@@ -1,5 +1,7 @@
 //! `cargo xtask windows`: checks the product for Windows. With `--wine` builds it, and runs it under wine.
 
+mod configs;
+mod node;
 mod scenarios;
 mod toolchain;
 mod wine;

@@ -1,4 +1,6 @@
 //! What is run under wine: stdio servers, the end of closed and killed hosts, files, and HTTP.
+//!
+//! The configuration files of users are in `configs`, and a server on Node in `node`.
 
 use std::net::TcpListener;
 use std::process::Child;
@@ -6,6 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::wine::{HOST, PROBE, Wine, processes_with};
+use super::{configs, node};
 use crate::error::Error;
 
 /// How often a host is killed.
@@ -20,12 +23,19 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// A scenario, with its name.
 type Scenario = (&'static str, fn(&Wine) -> Result<(), Error>);
 
-const SCENARIOS: [Scenario; 7] = [
+const SCENARIOS: [Scenario; 14] = [
     ("arguments and messages are passed unchanged", check_messages),
     ("server that a batch file starts", check_batch_file),
     ("closed host leaves no process", check_close),
     ("killed host leaves no process", check_kills),
+    ("server that ignores the end of its input gets Ctrl-Break", check_break),
+    ("server holds no pipe of another server", check_handles),
     ("configuration starts the demo server", check_demo_server),
+    ("files of programs are found", configs::check_import),
+    ("files of users start what their programs start", configs::check_starts),
+    ("causes of failures are named", check_failures),
+    ("servers on Node for Windows", node::check),
+    ("file is replaced while another program reads it", check_replace),
     ("edit keeps the line ends of Windows", check_line_ends),
     ("HTTP gateway and a changed file", check_http),
 ];
@@ -67,8 +77,9 @@ fn check_batch_file(wine: &Wine) -> Result<(), Error> {
 /// Starts a host and waits until its server has started a child. The server is the child of a batch file.
 fn start_host(wine: &Wine, mark: &str) -> Result<Child, Error> {
     let host = wine.start(PROBE, &["host", &wine.windows_path("start.cmd"), "server", mark])?;
-    let idle = format!("idle {mark}");
-    wait_until("the child of the server runs", || !processes_with(&idle).is_empty())?;
+    // wine does not end a process that has not run yet.
+    let running = wine.path(&format!("{mark}.runs"));
+    wait_until("the child of the server runs", || running.is_file())?;
     Ok(host)
 }
 
@@ -99,6 +110,45 @@ fn check_kills(wine: &Wine) -> Result<(), Error> {
     Ok(())
 }
 
+fn check_break(wine: &Wine) -> Result<(), Error> {
+    let (probe, file) = (wine.windows_path(PROBE), wine.path("break-received"));
+    let mut host = wine.start_in_console(PROBE, &["once", &probe, "deaf", "break-received"])?;
+    let status = host.wait().map_err(|error| Error::message(error.to_string()))?;
+    if !status.success() || !file.is_file() {
+        return Err(Error::message(format!("the host ended with {status}; received: {}", file.is_file())));
+    }
+    no_process("deaf break-received")
+}
+
+fn check_handles(wine: &Wine) -> Result<(), Error> {
+    expect(&wine.run(PROBE, &["hosts", "8"])?, "8 servers ended at the end of their input")
+}
+
+/// Entries that cannot be started, and what `doctor` says.
+const FAILURES: [(&str, &str); 7] = [
+    (r#""command": "npx-of-nobody""#, "write its full path; a program that was started before"),
+    (r#""command": "python3""#, "write `python` or `py`"),
+    (r#""command": "/opt/no such folder/node""#, "a path of Linux"),
+    (r#""command": "C:\\Program", "args": ["Files\\a.exe"]"#, "the path was cut at a space"),
+    (r#""command": ".\\start.ps1""#, "write `powershell` as the command"),
+    (r#""command": ".\\text.exe""#, "the file is not a program for this machine"),
+    (r#""command": ".\\missing.cmd""#, "a program that it needs is not installed"),
+];
+
+fn check_failures(wine: &Wine) -> Result<(), Error> {
+    wine.write("start.ps1", "exit 0\r\n")?;
+    wine.write("text.exe", "this is text\r\n")?;
+    wine.write("missing.cmd", "@exit /b 9009\r\n")?;
+    for (entry, cause) in FAILURES {
+        wine.write("broken.json", &format!(r#"{{"mcpServers": {{"broken": {{{entry}}}}}}}"#))?;
+        match wine.run(HOST, &["doctor", "broken.json"]) {
+            Ok(output) => return Err(Error::message(format!("{entry} is not broken: {output}"))),
+            Err(error) => expect(&error.to_string(), cause)?,
+        }
+    }
+    Ok(())
+}
+
 /// Writes a configuration with the demo server.
 fn write_config(wine: &Wine, name: &str) -> Result<(), Error> {
     let command = wine.windows_path(HOST).replace('\\', "\\\\");
@@ -113,6 +163,22 @@ fn check_demo_server(wine: &Wine) -> Result<(), Error> {
     expect(&wine.run(HOST, &["check", "mcp.json"])?, "1 server")?;
     expect(&wine.run(HOST, &["tools", "mcp.json"])?, "echo")?;
     expect(&wine.run(HOST, &["call", "mcp.json", "echo", "text=grün"])?, "grün")
+}
+
+/// How often a file is changed while it is read.
+const EDITS: usize = 20;
+
+fn check_replace(wine: &Wine) -> Result<(), Error> {
+    write_config(wine, "read.json")?;
+    let mut reader = wine.start(PROBE, &["reader", "read.json"])?;
+    let edited = (0..EDITS).try_for_each(|count| {
+        let command = if count % 2 == 0 { "disable" } else { "enable" };
+        wine.run(HOST, &[command, "read.json", "demo"]).map(drop)
+    });
+    drop(reader.stdin.take());
+    let status = reader.wait().map_err(|error| Error::message(error.to_string()))?;
+    edited?;
+    if status.success() { Ok(()) } else { Err(Error::message("a reader saw no whole file")) }
 }
 
 fn check_line_ends(wine: &Wine) -> Result<(), Error> {
@@ -136,7 +202,8 @@ fn check_http(wine: &Wine) -> Result<(), Error> {
     let mut host = wine.start(HOST, &["serve", "served.json", "--http", &address])?;
     let served = check_served(wine, &address);
     kill(&mut host)?;
-    served
+    served?;
+    no_process("mcp-host.exe demo-server")
 }
 
 /// Calls a tool through a gateway, renames its server in the file, and calls it by its new name.
@@ -150,7 +217,7 @@ fn check_served(wine: &Wine, address: &str) -> Result<(), Error> {
 }
 
 /// Fails unless the text contains the other.
-fn expect(text: &str, contained: &str) -> Result<(), Error> {
+pub(super) fn expect(text: &str, contained: &str) -> Result<(), Error> {
     if text.contains(contained) {
         return Ok(());
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::toolchain::Toolchain;
+use crate::cargo::run as run_command;
 use crate::error::Error;
 use crate::suites::test_run::install::{io_error, read_file, write_file};
 use crate::tree;
@@ -15,6 +16,9 @@ pub(super) const HOST: &str = "mcp-host.exe";
 /// The host and the server of the tests of processes.
 pub(super) const PROBE: &str = "mcp-windows-probe.exe";
 
+/// The folders of servers that are found by their names.
+const SERVER_FOLDERS: &str = r"C:\Program Files\nodejs;C:\tools";
+
 /// Runs programs under wine.
 pub(super) struct Wine {
     /// The folder of the programs and of the files of the scenarios.
@@ -24,7 +28,7 @@ pub(super) struct Wine {
 }
 
 impl Wine {
-    /// Copies the programs into an empty folder, with a library that wine lacks.
+    /// Creates a Windows 10, with a library that wine lacks, and copies the programs into an empty folder.
     pub(super) fn prepare(toolchain: &Toolchain) -> Result<Wine, Error> {
         let target = tree::root().join("target/windows");
         let (folder, prefix) = (target.join("Program Files"), target.join("wine"));
@@ -37,9 +41,27 @@ impl Wine {
             let built = toolchain.programs().join(program);
             fs::copy(&built, folder.join(program)).map_err(|error| io_error("copy", &built, error))?;
         }
+        let wine = Wine { folder, prefix };
+        // Node requires it.
+        let key = ["add", r"HKCU\Software\Wine", "/v", "Version", "/d", "win10", "/f"];
+        run_command(wine.wine("reg").args(key))?;
         let source = tree::root().join("tests/windows/bcryptprimitives.c");
-        toolchain.build_library(&source, &folder.join("bcryptprimitives.dll"))?;
-        Ok(Wine { folder, prefix })
+        toolchain.build_library(&source, &wine.drive().join("windows/system32/bcryptprimitives.dll"))?;
+        Ok(wine)
+    }
+
+    /// The drive C.
+    pub(super) fn drive(&self) -> PathBuf {
+        self.prefix.join("drive_c")
+    }
+
+    /// Copies the probe to a path on the drive C, where it is a server.
+    pub(super) fn install_server(&self, path: &str) -> Result<(), Error> {
+        let (probe, path) = (self.path(PROBE), self.drive().join(path));
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(|error| io_error("make", folder, error))?;
+        }
+        fs::copy(&probe, &path).map(drop).map_err(|error| io_error("copy", &path, error))
     }
 
     /// The path of a file of the scenarios on this system.
@@ -62,11 +84,22 @@ impl Wine {
         read_file(&self.path(name))
     }
 
+    /// A command with a program of wine. The folders of servers are in its `PATH`.
+    fn wine(&self, program: &str) -> Command {
+        let mut res = Command::new("wine");
+        res.arg(program).current_dir(&self.folder).stdin(Stdio::null());
+        res.env("WINEPREFIX", &self.prefix).env("WINEDEBUG", "-all").env("DISPLAY", "").env("NO_COLOR", "1");
+        // A variable of a user's file.
+        res.env("PRICES_KEY", "example");
+        // File names are UTF-8.
+        res.env("LC_ALL", "C.UTF-8").env("WINEPATH", SERVER_FOLDERS);
+        res
+    }
+
     /// A command with this program.
     fn command(&self, program: &str, arguments: &[&str]) -> Command {
-        let mut res = Command::new("wine");
-        res.arg(self.path(program)).args(arguments).current_dir(&self.folder).stdin(Stdio::null());
-        res.env("WINEPREFIX", &self.prefix).env("WINEDEBUG", "-all").env("DISPLAY", "").env("NO_COLOR", "1");
+        let mut res = self.wine(&self.path(program).display().to_string());
+        res.args(arguments);
         res
     }
 
@@ -88,10 +121,22 @@ impl Wine {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         command.spawn().map_err(|error| Error::message(format!("could not start wine: {error}")))
     }
+
+    /// Starts a program in a console, with a pipe at its standard input. `script` of util-linux makes the terminal.
+    pub(super) fn start_in_console(&self, program: &str, arguments: &[&str]) -> Result<Child, Error> {
+        let inner = self.command(program, arguments);
+        let words = std::iter::once(inner.get_program()).chain(inner.get_args());
+        let words: Vec<String> = words.map(|word| format!("'{}'", word.to_string_lossy())).collect();
+        let mut command = Command::new("script");
+        command.args(["-qefc", &words.join(" "), "/dev/null"]).current_dir(&self.folder);
+        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().map_err(|error| Error::message(format!("could not start script: {error}")))
+    }
 }
 
 /// The path of a file as Windows sees it: the drive Z is the root.
-fn windows_path(path: &Path) -> String {
+pub(super) fn windows_path(path: &Path) -> String {
     format!("Z:{}", path.display().to_string().replace('/', "\\"))
 }
 
