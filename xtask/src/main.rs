@@ -26,7 +26,7 @@ use error::Error;
 use gates::{api, deny, layers, rules, tidy};
 use generated_files::OutputMode;
 use measurements::{bench, counts, growth};
-use suites::{conformance, faults, fresh, fuzz, gateway_clients, soak, test_run, windows};
+use suites::{conformance, faults, fresh, fuzz, gateway_clients, macos, soak, test_run, windows};
 
 const USAGE: &str = "\
 Usage: cargo xtask <command>
@@ -57,6 +57,7 @@ Usage: cargo xtask <command>
   fuzz [--seconds N] [target…]      run the fuzz targets, 10 s each; needs nightly and cargo-fuzz
   fresh                             try the newest release of every dependency in target/fresh, and report
   windows [--wine]                  check for Windows; build for it and run the program under wine
+  macos                             check for macOS
   features                          list the rules of docs/rules.md with and without a test
 ";
 
@@ -103,6 +104,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["windows", rest @ ..] => windows::run(rest),
+        ["macos"] => macos::run(),
         ["fresh"] => fresh::run(),
         ["features"] => rules::run().map(|report| println!("{report}")),
         ["help" | "--help" | "-h"] => {

@@ -88,7 +88,7 @@ pub use serde_json;
 #[cfg(feature = "files")]
 pub use crate::{
     dialect::detect::{UnsupportedFormat, detect, detect_unsupported_format},
-    dialect::editor::program::{ProgramFile, UserFolders, program_files},
+    dialect::editor::program::{ProgramFile, UserFolders, program_files, program_of_path},
     dialect::editor::references::InputDeclarations,
     dialect::schema::schema,
     dialect::write::report::{FieldFallback, ProgramLookup, UnsupportedField, WrittenFile},

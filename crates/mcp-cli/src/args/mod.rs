@@ -61,13 +61,15 @@ Exit codes:
 /// fit into one line of the help.
 const COMMAND_EXAMPLES: &str = include_str!("examples.txt");
 
-/// What `--version` prints. `-V` prints the version alone.
+/// What `--version` prints. `-V` prints the version alone. The program has no optional features: these are the ones of
+/// the libraries that its manifest enables.
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\ncommit: ",
     env!("MCP_HOST_COMMIT"),
     "\ntarget: ",
-    env!("MCP_HOST_TARGET")
+    env!("MCP_HOST_TARGET"),
+    "\nfeatures: stdio, http, sse, websocket, oauth, watch"
 );
 
 /// Runs MCP servers from the configuration files that you already have.

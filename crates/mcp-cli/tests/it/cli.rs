@@ -47,18 +47,19 @@ fn exit_codes_are_as_documented() {
 }
 
 #[test]
-fn version_names_commit_and_target() {
+fn version_names_commit_target_and_features() {
     let workspace = Workspace::empty();
     let short = format!("mcp-host {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(workspace.run(&["-V"]).out, short);
     let long = workspace.run(&["--version"]).out;
     let lines: Vec<&str> = long.lines().collect();
-    let [version, commit, target] = lines.as_slice() else { panic!("{long}") };
+    let [version, commit, target, features] = lines.as_slice() else { panic!("{long}") };
     assert_eq!(*version, short.trim_end());
     // A debug build does not look for the commit, because each commit would build it again.
     assert!(commit.strip_prefix("commit: ").is_some_and(|it| !it.is_empty()), "{long}");
     let architecture = std::env::consts::ARCH;
     assert!(target.starts_with(&format!("target: {architecture}-")), "{long}");
+    assert_eq!(*features, "features: stdio, http, sse, websocket, oauth, watch");
 }
 
 #[test]

@@ -71,6 +71,12 @@ pub(crate) fn install_packaging_tools() -> Result<PathBuf, Error> {
     create_environment("venv-packaging", &requirements, "", |_, _| Ok(()))
 }
 
+/// Installs tests/python/zig.requirements.txt into `target/venv-zig`: a C compiler with the headers of macOS.
+pub(crate) fn install_zig() -> Result<PathBuf, Error> {
+    let requirements = tree::root().join("tests/python/zig.requirements.txt");
+    create_environment("venv-zig", &requirements, "", |_, _| Ok(()))
+}
+
 /// Creates a virtual environment in `target`. `install_more` installs additional packages, which `kind` names in the
 /// stamp.
 fn create_environment(

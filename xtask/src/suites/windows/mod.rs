@@ -9,8 +9,11 @@ mod wine;
 use crate::error::Error;
 use toolchain::Toolchain;
 
-/// The packages of the product, with those that they depend on, and the tests for Windows.
-const PACKAGES: [&str; 4] = ["mcp-host-cli", "mcp-host-acp-agent", "mcp-host-rmcp", "mcp-windows-tests"];
+/// The packages of the product. They depend on all others.
+pub(super) const PRODUCT: [&str; 3] = ["mcp-host-cli", "mcp-host-acp-agent", "mcp-host-rmcp"];
+
+/// The package with the programs of the tests.
+const TESTS: &str = "mcp-windows-tests";
 
 /// Checks for Windows, then runs what the arguments name.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
@@ -22,7 +25,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
     let toolchain = Toolchain::find_or_install(runs_wine)?;
     // A build also finds what a check finds.
     let mut compile = toolchain.cargo(if runs_wine { "build" } else { "check" });
-    for package in PACKAGES {
+    for package in PRODUCT.into_iter().chain([TESTS]) {
         compile.args(["-p", package]);
     }
     crate::cargo::run(&mut compile)?;

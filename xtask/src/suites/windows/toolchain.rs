@@ -30,6 +30,7 @@ impl Toolchain {
             Err(missing) if !has_program("apt-get") => return Err(missing_error(&missing)),
             Err(_) => {}
         }
+        run_command(Command::new("apt-get").args(["update", "--quiet"]))?;
         let mut install = Command::new("apt-get");
         install.args(["install", "--quiet", "--yes", "--no-install-recommends"]).args(DEBIAN_PACKAGES);
         if runs_wine {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use mcp_host_config::{
     Document, EditError, Profile, Reading, ServerEntry, Switch, UnsupportedField, UserFolders, WrittenFile,
-    program_files, read, render_diff, secret_fields, set_enabled,
+    program_files, program_of_path, read, render_diff, secret_fields, set_enabled,
 };
 use mcp_host_model::{ServerSpec, Severity};
 use mcp_host_runtime::{create_private, save};
@@ -131,9 +131,8 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<Report, Failur
 /// The files that are named with `--from`, missing ones too. Without any, the known files that exist, each once.
 fn find_sources(context: &Context, from: &[PathBuf]) -> Vec<SourceFile> {
     if !from.is_empty() {
-        let owner = |path: &Path| program_files().find(|it| path.ends_with(it.path)).map(|it| it.program);
         let read = |path: &PathBuf| SourceFile {
-            owner: owner(path).unwrap_or_default(),
+            owner: program_of_path(&path.to_string_lossy()).unwrap_or_default(),
             opened: open(path, context),
         };
         return from.iter().map(read).collect();

@@ -114,6 +114,11 @@ pub(crate) fn server_keys() -> impl Iterator<Item = &'static str> {
     std::iter::once(UNKNOWN.key).chain(others)
 }
 
+/// The name of the program that a file belongs to by its path, such as `.gemini/settings.json`.
+pub fn program_of_path(path: &str) -> Option<&'static str> {
+    Program::of_file(path).filter(|it| !it.is_unknown()).map(|it| it.name)
+}
+
 /// The folders of a user in which programs keep their settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
