@@ -91,15 +91,15 @@ fn run(wine: &Wine, arguments: &[&str]) -> Result<String, Error> {
 /// `import` finds each file that is not one of a project.
 pub(super) fn check_import(wine: &Wine) -> Result<(), Error> {
     #[derive(Deserialize)]
-    struct Found {
-        found: Vec<FoundFile>,
+    struct ImportList {
+        found: Vec<SourceFile>,
     }
     #[derive(Deserialize)]
-    struct FoundFile {
+    struct SourceFile {
         path: String,
     }
     let files = prepare(wine)?;
-    let found: Found = from_json(&run(wine, &["import", "--format", "json"])?)?;
+    let found: ImportList = from_json(&run(wine, &["import", "--format", "json"])?)?;
     let found: BTreeSet<String> = found.found.iter().map(|file| normalized(&file.path)).collect();
     for path in files.keys().filter(|path| !path.starts_with("source/")) {
         if !found.contains(&normalized(&format!("{HOME}/{path}"))) {

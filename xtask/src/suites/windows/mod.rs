@@ -15,6 +15,11 @@ pub(super) const PRODUCT: [&str; 3] = ["mcp-host-cli", "mcp-host-acp-agent", "mc
 /// The package with the programs of the tests.
 const TESTS: &str = "mcp-windows-tests";
 
+/// Whether a compiler for Windows is installed.
+pub(crate) fn is_available() -> bool {
+    Toolchain::is_installed()
+}
+
 /// Checks for Windows, then runs what the arguments name.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), Error> {
     let runs_wine = match arguments {

@@ -4,8 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::scenarios::expect;
-use super::wine::{HOST, Wine, windows_path};
+use super::wine::{HOST, Wine, expect, windows_path};
 use crate::cargo::run as run_command;
 use crate::error::Error;
 use crate::suites::test_run::install::{install_node_modules, io_error, node_program};

@@ -7,7 +7,7 @@ use std::process::Child;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::wine::{HOST, PROBE, Wine, processes_with};
+use super::wine::{HOST, PROBE, Wine, expect, processes_with};
 use super::{configs, node};
 use crate::error::Error;
 
@@ -214,14 +214,6 @@ fn check_served(wine: &Wine, address: &str) -> Result<(), Error> {
     let text = wine.read("served.json")?;
     wine.write("served.json", &text.replace("\"demo\"", "\"renamed\""))?;
     wait_until("the changed file is applied", || call("renamed__echo").is_ok())
-}
-
-/// Fails unless the text contains the other.
-pub(super) fn expect(text: &str, contained: &str) -> Result<(), Error> {
-    if text.contains(contained) {
-        return Ok(());
-    }
-    Err(Error::message(format!("{contained:?} is not in {text:?}")))
 }
 
 /// Waits until the condition is true.

@@ -40,6 +40,11 @@ impl Toolchain {
         find(runs_wine).map_err(|missing| missing_error(&missing))
     }
 
+    /// Whether what is needed to compile is on this machine.
+    pub(super) fn is_installed() -> bool {
+        find(false).is_ok()
+    }
+
     /// A Cargo command for Windows, with a build folder of its own.
     pub(super) fn cargo(&self, command: &str) -> Command {
         let mut res = cargo();

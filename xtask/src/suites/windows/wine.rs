@@ -140,6 +140,14 @@ pub(super) fn windows_path(path: &Path) -> String {
     format!("Z:{}", path.display().to_string().replace('/', "\\"))
 }
 
+/// Fails unless the text contains the other.
+pub(super) fn expect(text: &str, contained: &str) -> Result<(), Error> {
+    if text.contains(contained) {
+        return Ok(());
+    }
+    Err(Error::message(format!("{contained:?} is not in {text:?}")))
+}
+
 /// The ids of the processes whose command line contains this text.
 pub(super) fn processes_with(text: &str) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
