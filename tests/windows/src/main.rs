@@ -5,7 +5,7 @@
 //! - `once COMMAND [ARGUMENT…]` starts the server and closes it.
 //! - `hosts COUNT` starts servers at once and closes one after the other, while the others run.
 //! - `server [MARK]` starts `idle MARK`, and answers calls with the text of the argument.
-//! - `deaf FILE` is a server that ignores the end of its input, and creates the file at Ctrl-Break.
+//! - `deaf MARK` is a server that ignores the end of its input.
 //! - `idle MARK` creates the file `MARK.runs`, and does nothing more, for ever.
 //! - `user HOME PROGRAM [ARGUMENT…]` runs a program with the folders of another user.
 //! - `reader FILE` reads the file until its own input ends, and fails if the file is ever missing or not whole.
@@ -57,7 +57,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         }
         ["hosts", count] => tokio::runtime::Runtime::new()?.block_on(hosts(count.parse()?))?,
         ["server", mark @ ..] => server::echo(mark.first().copied().unwrap_or("none"))?,
-        ["deaf", file] => server::deaf(Path::new(file))?,
+        ["deaf", _] => server::deaf()?,
         ["idle", mark] => {
             fs::write(format!("{mark}.runs"), "")?;
             loop {

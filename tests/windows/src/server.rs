@@ -4,7 +4,6 @@ use std::env;
 use std::error::Error;
 use std::fs;
 use std::io::{self, BufRead, Write};
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -42,13 +41,8 @@ pub(crate) fn report_start(program: &str, arguments: &[&str]) -> Result<(), Box<
     answer_requests(|_| start.to_string())
 }
 
-/// Answers requests, and creates the file at Ctrl-Break. The end of its input has no effect.
-pub(crate) fn deaf(file: &Path) -> Result<(), Box<dyn Error>> {
-    let file = file.to_owned();
-    on_break(move || {
-        let _ = fs::write(&file, "");
-        std::process::exit(0);
-    })?;
+/// Answers requests. The end of its input has no effect.
+pub(crate) fn deaf() -> Result<(), Box<dyn Error>> {
     answer_requests(|_| "deaf".to_owned())?;
     loop {
         thread::park();
@@ -81,25 +75,4 @@ fn answer_requests(text: impl Fn(&Value) -> String) -> Result<(), Box<dyn Error>
         io::stdout().flush()?;
     }
     Ok(())
-}
-
-/// Calls the function at Ctrl-Break, on another thread.
-#[cfg(windows)]
-fn on_break(function: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut event = {
-        let _entered = runtime.enter();
-        tokio::signal::windows::ctrl_break()?
-    };
-    thread::spawn(move || {
-        runtime.block_on(event.recv());
-        function();
-    });
-    Ok(())
-}
-
-/// Other systems have no Ctrl-Break.
-#[cfg(not(windows))]
-fn on_break(_: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
 }
