@@ -39,7 +39,6 @@
 // A type that is exhaustive states the reason.
 #![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
-mod call_rules;
 mod catalog;
 mod filter;
 mod hash;
@@ -67,7 +66,6 @@ pub mod internal {
     pub use crate::name::exposed_name::{is_valid, shorten};
 }
 
-pub use call_rules::{CallFacts, find_call_rule, tool_action};
 pub use catalog::active_problem::ActiveProblem;
 pub use catalog::diff::{CatalogDiff, CatalogStep, ListDiff, ResourceKey};
 pub use catalog::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
@@ -78,6 +76,7 @@ pub use catalog::server_slice::{ServerSlice, decide_all};
 pub use catalog::snapshot::Catalog;
 pub use catalog::tool_budget::{BudgetTracker, ToolBudget};
 pub use catalog::view::{CatalogView, HintSelection, NamedView, Selection, ViewFilter};
+pub use filter::call_rules::{CallFacts, find_call_rule, tool_action};
 pub use filter::rules::{CompiledRules, Decision, ExposureVerdict, RuleKind, RuleStep, decide};
 pub use hash::CatalogHash;
 pub use lists::{Builtins, CatalogServer, ListKind, RejectedItem, ServerLists};
