@@ -104,9 +104,11 @@ pub use crate::{
     read::{DetectedReading, read, read_detecting},
     render::{CheckOutcome, CheckedFile, Colour, SarifTool},
     render::{render, render_diff, render_github, render_sarif, secret_fields},
-    resolve::context::{ResolveContext, ResolveError},
+    resolve::context::{ResolveContext, ResolveError, SecretAccess, SecretSource},
     resolve::dotenv::{parse_editor_env_file, parse_env_file},
+    resolve::server_secrets::ServerSecrets,
     resolve::{ResolveErrors, ResolvedServer, resolve},
+    syntax::template::is_secret_name,
     syntax::text_to_json,
 };
 

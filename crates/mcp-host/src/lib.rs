@@ -169,9 +169,14 @@ pub use state::approved_servers::{ApprovedServer, ApprovedServers, PendingServer
 pub use state::call_answers::{CallAnswers, CallSubject, StoredAnswer};
 pub use state::dialog_id::DialogId;
 pub use state::event::{HostEvent, HostEventKind, ReleaseReason};
+#[cfg(all(feature = "keyring", feature = "oauth"))]
+pub use state::keyring_token_store::KeyringTokenStore;
 #[cfg(feature = "oauth")]
 pub use state::logins::{LoginHelp, LoginOptions, Logins};
 pub use state::published::{HostSnapshot, ServerState, ServerStatus};
+pub use state::secrets::command::SecretCommand;
+pub use state::secrets::store::{KeyringUse, SecretPlace, SecretStore};
+pub use state::secrets::{MAX_SECRET_BYTES, SecretError, SecretSources};
 pub use state::state_folder::{StateFolderError, state_path};
 #[cfg(feature = "oauth")]
 pub use state::token_store::FileTokenStore;

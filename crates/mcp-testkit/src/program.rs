@@ -89,10 +89,12 @@ pub struct Run {
 }
 
 impl Run {
-    /// The program with these arguments in `directory`, with its receipts in `state`.
+    /// The program with these arguments in `directory`, with its receipts in `state`. It does not use the keyring of
+    /// the user.
     pub fn new(directory: &Path, state: &Path, arguments: &[&str]) -> Run {
         let mut command = Command::new(binary());
-        command.args(arguments).current_dir(directory).env("XDG_STATE_HOME", state).stdin(Stdio::null());
+        command.args(arguments).current_dir(directory).stdin(Stdio::null());
+        command.env("XDG_STATE_HOME", state).env("MCP_HOST_KEYRING", "off");
         Run { command }
     }
 
@@ -104,6 +106,7 @@ impl Run {
         let paths = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&inherited))).unwrap();
         let mut command = Command::new(program);
         command.args(arguments).current_dir(directory).env_clear().env("PATH", paths).env("HOME", home);
+        command.env("MCP_HOST_KEYRING", "off");
         command.envs(["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"].map(|it| (it, "Ann")));
         command.envs(["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"].map(|it| (it, "ann@example.com")));
         command.stdin(Stdio::null());

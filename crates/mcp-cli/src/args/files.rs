@@ -2,16 +2,33 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use mcp_host_config::{Applicability, FieldChange, Profile, UrlTransportKind};
 use mcp_host_model::SandboxPreset;
 
 use crate::args::choice::{Choices, PROFILES, choice_parser};
 
-/// Which mistakes are fixed.
-const FIX_LEVELS: Choices<Applicability> = &[
-    ("sure", "Only fixes that are certain", Applicability::Certain),
-    ("all", "Also suggestions, which may be wrong or change behaviour", Applicability::Suggested),
+/// What is fixed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FixLevel {
+    /// Mistakes with a fix that is at least as certain.
+    Mistakes(Applicability),
+    /// Secrets in the file are moved to the store of secrets.
+    Secrets,
+}
+
+const FIX_LEVELS: Choices<FixLevel> = &[
+    ("sure", "Only fixes that are certain", FixLevel::Mistakes(Applicability::Certain)),
+    (
+        "all",
+        "Also suggestions, which may be wrong or change behaviour",
+        FixLevel::Mistakes(Applicability::Suggested),
+    ),
+    (
+        "secrets",
+        "Move values that may be secrets to the keyring, and refer to them as `${secret:NAME}`",
+        FixLevel::Secrets,
+    ),
 ];
 
 const SANDBOXES: Choices<SandboxChoice> = &[
@@ -39,10 +56,11 @@ pub(crate) struct CheckArgs {
     /// Configuration files or folders [default: the nearest configuration]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Fix mistakes that have a certain correction, and show the changes; =all also applies suggestions
+    /// Fix mistakes that have a certain correction, and show the changes; =all also applies suggestions, =secrets moves
+    /// secrets to the keyring instead
     #[arg(long, value_name = "LEVEL", value_parser = choice_parser(FIX_LEVELS), num_args = 0..=1, require_equals = true,
         default_missing_value = "sure")]
-    pub(crate) fix: Option<Applicability>,
+    pub(crate) fix: Option<FixLevel>,
 }
 
 /// Arguments of `convert`.
@@ -192,4 +210,28 @@ pub(crate) struct ImportArgs {
     /// Show the change without writing it
     #[arg(long, requires = "into")]
     pub(crate) dry_run: bool,
+}
+
+/// Arguments of `secret`.
+#[derive(Debug, Args)]
+pub(crate) struct SecretArgs {
+    #[command(subcommand)]
+    pub(crate) command: SecretCommandArgs,
+}
+
+/// What `secret` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SecretCommandArgs {
+    /// Store a secret; its value is asked for at a terminal, else read from standard input
+    Set {
+        /// Name of the secret: letters, digits, `_` and `-`
+        name: String,
+    },
+    /// List the names of the secrets
+    List,
+    /// Remove a secret
+    Remove {
+        /// Name of the secret
+        name: String,
+    },
 }

@@ -6,6 +6,7 @@ use anstream::ColorChoice;
 use clap::{Args, ValueEnum};
 use mcp_host_config::Profile;
 use mcp_host_model::Dialect;
+use mcp_host_runtime::SecretCommand;
 
 use crate::args::choice::{Choices, DIALECTS, PROFILES, choice_parser};
 use crate::args::limit::parse_limit;
@@ -30,6 +31,11 @@ pub(crate) struct GlobalArgs {
     /// Read variables from this file of NAME=value lines, in addition to the environment
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) env_file: Option<PathBuf>,
+    /// Read secrets that are not stored from this program: a JSON array of the program and its arguments, such as
+    /// '["pass", "show", "mcp/{name}"]'. No shell is used
+    #[arg(long, global = true, value_name = "JSON", env = "MCP_HOST_SECRET_COMMAND", hide_env_values = true,
+        value_parser = SecretCommand::parse)]
+    pub(crate) secret_command: Option<SecretCommand>,
     /// Read files of at most this many servers [default: 1000]
     #[arg(long, global = true, value_name = "NUMBER", value_parser = parse_limit)]
     pub(crate) max_servers: Option<usize>,

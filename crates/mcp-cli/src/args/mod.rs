@@ -18,7 +18,8 @@ use clap_complete::Shell;
 pub(crate) use approvals::{AnswerArgs, ApprovalsArgs, ApprovalsCommand};
 pub(crate) use call_rules::CallRuleArgs;
 pub(crate) use files::{
-    AddArgs, CheckArgs, ConvertArgs, EditArgs, ImportArgs, SandboxChoice, SetArgs, TransportName,
+    AddArgs, CheckArgs, ConvertArgs, EditArgs, FixLevel, ImportArgs, SandboxChoice, SecretArgs,
+    SecretCommandArgs, SetArgs, TransportName,
 };
 pub(crate) use global::{DialectOptions, Format, GlobalArgs, LockPolicyArg, RequestedFormat};
 pub(crate) use schema::{SchemaArgs, UnprovenPolicy};
@@ -144,6 +145,8 @@ pub(crate) enum Command {
     Serve(Box<ServeArgs>),
     /// Print the JSON Schema of a dialect, or compare two versions of any JSON Schema
     Schema(SchemaArgs),
+    /// Store, list or remove secrets; configurations refer to them as `${secret:NAME}`
+    Secret(SecretArgs),
     /// Validate an ACP session request from standard input and print the agent's response; no server is started
     AcpCheck(AcpCheckArgs),
     /// Print the completion script for a shell

@@ -16,7 +16,7 @@ use crate::args::{
     Arguments, Command, Format, GlobalArgs, RequestedFormat, ResourcesArgs, SchemaArgs, ServerArgs, ToolsArgs,
 };
 use crate::commands::calls::{approvals, call, prompt, record, shell, tasks};
-use crate::commands::files::{acp_check, check, convert, edit, import, schema};
+use crate::commands::files::{acp_check, check, convert, edit, import, schema, secret};
 use crate::commands::servers::list::ListTarget;
 use crate::commands::servers::list::name_filter::NameFilter;
 use crate::commands::servers::list::tools::ToolsView;
@@ -57,6 +57,7 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
     match command {
         Command::Check(args) => Ok(check::run(&context, &args, global.format)),
         Command::Convert(args) => convert::run(&context, &args),
+        Command::Secret(args) => secret::run(&context, &args),
         Command::Add(args) => edit::add::run(&context, args),
         Command::Import(args) => import::run(&context, &args),
         Command::Set(args) => edit::set(&context, args),

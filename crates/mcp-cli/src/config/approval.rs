@@ -43,29 +43,33 @@ pub(crate) async fn ask_about_file(context: &Context, request: &LoadRequest) {
     }
 }
 
-/// Like [`ask_about_file`], for servers that were read.
-pub(crate) async fn ask_about_servers(context: &Context, servers: &[ResolvedServer]) {
+/// Like [`ask_about_file`], for servers that were read. Returns whether one of them was resolved without secrets that
+/// the approval grants: then the file must be read again.
+pub(crate) async fn ask_about_servers(context: &Context, servers: &[ResolvedServer]) -> bool {
     let waiting: Vec<ResolvedServer> = servers.iter().filter(|it| it.needs_approval).cloned().collect();
     if waiting.is_empty() || !is_interactive() {
-        return;
+        return false;
     }
-    let Some(approvals) = approved_servers() else { return };
+    let Some(approvals) = approved_servers() else { return false };
     let console = context.console;
     run_blocking(move || {
         // A store that cannot be read is reported by each start.
-        let Ok(pending) = approvals.pending(&waiting) else { return };
+        let Ok(pending) = approvals.pending(&waiting) else { return false };
         if pending.is_empty() {
-            return;
+            return false;
         }
         console.print(&Report::err(question_text(&pending)));
-        if is_confirmed(io::stdin().lock()) {
-            let all = pending.iter().map(|it| it.server);
-            if let Err(error) = approvals.approve(all, SystemTime::now()) {
-                console.print(&Report::err(console.note(&format!("the approval is not stored: {error}"))));
-            }
+        if !is_confirmed(io::stdin().lock()) {
+            return false;
         }
+        let all = pending.iter().map(|it| it.server);
+        if let Err(error) = approvals.approve(all, SystemTime::now()) {
+            console.print(&Report::err(console.note(&format!("the approval is not stored: {error}"))));
+            return false;
+        }
+        pending.iter().any(|it| it.server.secrets.are_withheld)
     })
-    .await;
+    .await
 }
 
 /// Whether one of these servers waits for an approval. Blocks.
@@ -144,6 +148,12 @@ pub(crate) fn server_text(server: &ResolvedServer, is_changed: bool) -> String {
     };
     if !names.is_empty() {
         text.push_str(&format!("\n    with {}", sanitize::line(&names.join(", "))));
+    }
+    if !server.secrets.names.is_empty() {
+        text.push_str(&format!(
+            "\n    reads the secrets {}",
+            sanitize::line(&server.secrets.names.join(", "))
+        ));
     }
     text + "\n"
 }

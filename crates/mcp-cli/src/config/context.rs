@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mcp_host_config::Document;
-use mcp_host_runtime::LoadRequest;
+use mcp_host_runtime::{LoadRequest, SecretSources};
 use tokio::time::timeout;
 
 use crate::args::{DialectOptions, Format, GlobalArgs};
 use crate::config::locate::ConfigPath;
 use crate::config::lock_mode::LockMode;
 use crate::config::project_trust::{ProjectTrust, approved_servers};
+use crate::config::user_secrets::secret_sources;
 use crate::output::console::{Console, Report, WriteOutcome};
 use crate::output::failure::Failure;
 use crate::output::progress::{ProgressDisplay, ProgressMode};
@@ -38,6 +39,8 @@ pub(crate) struct Context {
     pub(crate) lock_mode: LockMode,
     /// How configurations of projects are trusted.
     pub(crate) project_trust: ProjectTrust,
+    /// The user's secrets.
+    pub(crate) secrets: SecretSources,
     progress_mode: ProgressMode,
 }
 
@@ -52,6 +55,7 @@ impl Context {
             dialect: global.dialect_options()?,
             lock_mode: LockMode::from_args(global)?,
             project_trust: ProjectTrust::new(global.trust_project)?,
+            secrets: secret_sources(global.secret_command.clone()),
             progress_mode: ProgressMode::for_console(console.err_is_terminal, console.verbosity),
         })
     }
@@ -109,6 +113,7 @@ impl Context {
         request.dialect = dialect;
         request.profile = profile;
         request.env_file = self.env_file.clone();
+        request.secrets = Some(self.secrets.clone());
         request.max_servers = self.max_servers;
         request
     }

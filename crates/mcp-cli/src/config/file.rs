@@ -7,6 +7,7 @@ use mcp_host_config::{Colour, Diagnostic, Document, Profile, ServerEntry, render
 use mcp_host_model::Severity;
 use mcp_host_runtime::{LoadError, LoadedConfig, load};
 
+use crate::config::approval::ask_about_servers;
 use crate::config::context::Context;
 use crate::config::file_error::ConfigFileError;
 use crate::config::locate::{ConfigPath, locate_config};
@@ -50,14 +51,13 @@ pub(crate) struct ConfigFile {
 pub(crate) fn open(path: &Path, context: &Context) -> Result<ConfigFile, ConfigFileError> {
     let file_error = |message, help| ConfigFileError { path: path.display().to_string(), message, help };
     let config = locate_config(path).map_err(|message| file_error(message, None))?;
-    let loaded = load(&context.load_request(&config));
-    let ConfigPath { path: file, is_discovered, is_of_project } = config;
-    match loaded {
-        Ok(loaded) => {
-            Ok(ConfigFile { loaded, path: file, is_of_project, is_discovered, context: context.clone() })
-        }
-        Err(error) => Err(file_error(error_chain(&error), load_error_help(&error))),
-    }
+    load_file(config, context).map_err(|error| file_error(error_chain(&error), load_error_help(&error)))
+}
+
+fn load_file(config: ConfigPath, context: &Context) -> Result<ConfigFile, LoadError> {
+    let loaded = load(&context.load_request(&config))?;
+    let ConfigPath { path, is_discovered, is_of_project } = config;
+    Ok(ConfigFile { loaded, path, is_of_project, is_discovered, context: context.clone() })
 }
 
 impl Context {
@@ -70,6 +70,15 @@ impl Context {
     /// Reads the configuration that `path` selects, or the nearest one, and prints its diagnostics.
     pub(crate) async fn open_and_report(&self, path: Option<&Path>) -> Result<ConfigFile, ConfigFileError> {
         self.open_and_report_about(path, UsedServers::All).await
+    }
+
+    /// Asks for missing approvals of the servers of a file. Reads it again if they now receive secrets.
+    pub(crate) async fn ask_for_approval(&self, file: ConfigFile) -> Result<ConfigFile, ConfigFileError> {
+        if !ask_about_servers(self, &file.loaded.desired.servers).await {
+            return Ok(file);
+        }
+        let context = self.clone();
+        run_blocking(move || file.reload(&context)).await
     }
 
     /// Like [`Context::open_and_report`], without what concerns only servers that are not used.
@@ -119,6 +128,15 @@ pub(crate) fn profile_note(context: &Context, path: &str, profile: Profile) -> O
 }
 
 impl ConfigFile {
+    /// Reads the file again. Blocks.
+    fn reload(self, context: &Context) -> Result<ConfigFile, ConfigFileError> {
+        let ConfigFile { path, is_of_project, is_discovered, .. } = self;
+        let name = path.display().to_string();
+        load_file(ConfigPath { path, is_discovered, is_of_project }, context).map_err(|error| {
+            ConfigFileError { path: name, message: error_chain(&error), help: load_error_help(&error) }
+        })
+    }
+
     /// The names of the used servers; `None` if they are all, or if an error concerns all.
     fn used_names(&self, used: UsedServers<'_>) -> Option<BTreeSet<String>> {
         let LoadedConfig { refused, desired, reading, .. } = &self.loaded;

@@ -1,4 +1,4 @@
-//! The configuration file of a command: finding, reading and rejecting it, and its lock file.
+//! The configuration file of a command: finding, reading and rejecting it, its lock file, and the user's secrets.
 
 pub(crate) mod approval;
 pub(crate) mod call_rules;
@@ -11,3 +11,4 @@ pub(crate) mod lock;
 pub(crate) mod lock_mode;
 pub(crate) mod project_trust;
 pub(crate) mod refusal;
+pub(crate) mod user_secrets;

@@ -7,7 +7,6 @@ use mcp_host_model::{CallFailure, CallMetadata, CallResult, ErrorKind, Severity}
 use mcp_host_registry::Problem;
 use mcp_host_runtime::{ActiveProblem, Approval, HostError, HostSnapshot, ServerState, ServerStatus};
 
-use crate::config::approval::ask_about_servers;
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, UsedServers};
 use crate::config::file_error::ConfigFileError;
@@ -96,7 +95,7 @@ pub(crate) async fn open_with_lock(
 ) -> Result<(ConfigFile, Option<Approval>), StartRefusal> {
     let file = context.open_and_report_about(path, used).await?;
     StartRefusal::check(&file)?;
-    ask_about_servers(context, &file.loaded.desired.servers).await;
+    let file = context.ask_for_approval(file).await?;
     let approval = load_approval(context, &file.path).await?;
     Ok((file, approval))
 }

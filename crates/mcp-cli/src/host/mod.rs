@@ -16,10 +16,10 @@ use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Endpoint, Limits, LogLevel, RawJson, ServerId};
-use mcp_host_oauth::MemoryTokenStore;
+use mcp_host_oauth::{MemoryTokenStore, TokenStore};
 use mcp_host_runtime::{
-    Approval, DesiredServers, FileTokenStore, Host, HostOptions, LoginOptions, Logins, RequestingServers,
-    StateFolderError, Supervision,
+    Approval, DesiredServers, FileTokenStore, Host, HostOptions, KeyringTokenStore, KeyringUse, LoginOptions,
+    Logins, RequestingServers, StateFolderError, Supervision,
 };
 use mcp_host_transport::{
     ClientCapabilities, ClientInfo, ConnectError, DialOptions, Session, SessionOptions, dialer,
@@ -30,6 +30,7 @@ use crate::config::context::Context;
 use crate::config::file::UsedServers;
 use crate::config::project_trust::approved_servers;
 use crate::config::refusal::open_with_lock;
+use crate::config::user_secrets::keyring_use;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
@@ -149,7 +150,7 @@ pub(crate) async fn open_session(
 ) -> Result<Session, ConnectError> {
     let mut dial = DialOptions::default();
     dial.limits = limits.clone();
-    dial.extra_secrets = server.config.iter().cloned().collect();
+    dial.extra_secrets = server.config.iter().chain(&server.secrets.values).cloned().collect();
     dial.authorization =
         logins.and_then(|logins| logins.authorization(&server.spec.id, endpoint, &dial.authorities));
     let mut options = SessionOptions::default();
@@ -219,7 +220,12 @@ pub(crate) fn login_options() -> LoginOptions {
     match login_folder() {
         Ok(folder) => {
             let help = Arc::new(|server: &ServerId| format!("run `mcp-host login {server}`"));
-            LoginOptions::new(Arc::new(FileTokenStore::new(folder)), "mcp-host", help)
+            let files = FileTokenStore::new(folder);
+            let store: Arc<dyn TokenStore> = match keyring_use() {
+                KeyringUse::Available => Arc::new(KeyringTokenStore::new(files)),
+                KeyringUse::Off => Arc::new(files),
+            };
+            LoginOptions::new(store, "mcp-host", help)
         }
         Err(error) => {
             let reason = format!("stored logins are not used, because {error}: {}", error.help());

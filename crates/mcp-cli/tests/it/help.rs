@@ -30,6 +30,7 @@ fn check(line: &str) {
     let workspace = Workspace::dominds(DEMO);
     let request = r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#;
     workspace.write("request.json", request);
+    workspace.write("token.txt", "hunter2\n");
     workspace.script("mcp-host", &format!("exec {PROGRAM} \"$@\""));
     let mut command = Command::new("sh");
     let endless = LONG_RUNNING.iter().any(|it| line.starts_with(it));
@@ -39,6 +40,7 @@ fn check(line: &str) {
         .env_clear()
         .env("PATH", format!("{}/bin:/usr/bin:/bin", workspace.path().display()))
         .env("HOME", workspace.path())
+        .env("MCP_HOST_KEYRING", "off")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

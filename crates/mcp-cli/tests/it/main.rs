@@ -38,5 +38,6 @@ mod terminal;
 mod terminal_output;
 mod tools;
 mod trust;
+mod user_secrets;
 mod watch;
 mod watch_screen;

@@ -79,7 +79,7 @@ impl Workspace {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// The program with these arguments, not started yet.
+    /// The program with these arguments, not started yet. It does not use the keyring of the user.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut res = Command::new(PROGRAM);
         res.args(arguments)
@@ -88,6 +88,7 @@ impl Workspace {
             .env("PATH", format!("{}/bin:/usr/bin:/bin", self.path().display()))
             .env("HOME", self.path())
             .env("COLUMNS", "100")
+            .env("MCP_HOST_KEYRING", "off")
             .env("XDG_STATE_HOME", self.path().join("state"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

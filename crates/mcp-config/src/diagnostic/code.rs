@@ -120,6 +120,8 @@ codes! {
     SurroundingBlank = "0044" McpConfig,
     /// A server is disabled by a list of the file, or by a key that the program of the file ignores.
     DisabledServer = "0045" McpConfig,
+    /// A secret is not stored, or its text would be visible.
+    Secret = "0046" Config,
 }
 
 impl Code {

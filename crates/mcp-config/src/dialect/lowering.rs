@@ -191,7 +191,10 @@ pub(crate) fn warn_literal_parts(
         Some(UnexpandedReference::Unknown(word)) => (
             format!("`${{{}…}}` is unknown and is not replaced", quoted(word)),
             match rule {
-                ReferenceRule::Literal | ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => {
+                ReferenceRule::Literal
+                | ReferenceRule::Secrets
+                | ReferenceRule::Expand
+                | ReferenceRule::ExpandWithFolder => {
                     "only `${NAME}` is replaced here; write that, or the value itself".to_owned()
                 }
                 ReferenceRule::Editor

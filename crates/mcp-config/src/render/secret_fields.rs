@@ -37,7 +37,8 @@ fn literal_parts(value: &ConfigValue) -> Box<dyn Iterator<Item = &str> + '_> {
             TemplatePart::Variable(_)
             | TemplatePart::OptionalVariable(_)
             | TemplatePart::Input(_)
-            | TemplatePart::File(_) => None,
+            | TemplatePart::File(_)
+            | TemplatePart::Secret(_) => None,
         })),
     }
 }

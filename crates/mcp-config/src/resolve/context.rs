@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use mcp_host_model::ErrorKind;
+use mcp_host_model::{ErrorKind, Secret};
 
 use crate::diagnostic::Code;
 
-/// The environment and files for resolving a spec.
+/// The environment, files and secrets for resolving a spec.
+#[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct ResolveContext<'a> {
     /// Looks up an environment variable.
@@ -17,16 +18,45 @@ pub struct ResolveContext<'a> {
     pub directory: &'a Path,
     /// Reads an env file; the error is the reason.
     pub read_file: &'a dyn Fn(&Path) -> Result<String, String>,
+    /// The secrets of the user.
+    pub secrets: SecretAccess<'a>,
+}
+
+/// A source of the user's secrets, for `${secret:NAME}` and for inputs without another value.
+pub trait SecretSource: Send + Sync {
+    /// Returns the secret with this name (see [`is_secret_name`](crate::is_secret_name)), if the source has it. The
+    /// error is the reason why the source cannot be used, without a secret. May block.
+    fn secret(&self, name: &str) -> Result<Option<Secret>, String>;
+}
+
+/// Whether a configuration receives the user's secrets.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum SecretAccess<'a> {
+    /// It receives none: a reference resolves to its own text. For a configuration that waits for an approval.
+    Withheld,
+    /// It receives those that it names.
+    Granted(&'a dyn SecretSource),
+}
+
+/// A source without secrets.
+pub(super) struct NoSecrets;
+
+impl SecretSource for NoSecrets {
+    fn secret(&self, _: &str) -> Result<Option<Secret>, String> {
+        Ok(None)
+    }
 }
 
 impl<'a> ResolveContext<'a> {
-    /// A context in which no variable name is suggested.
+    /// A context without secrets, in which no variable name is suggested.
     pub fn new(
         variable: &'a dyn Fn(&str) -> Option<String>,
         directory: &'a Path,
         read_file: &'a dyn Fn(&Path) -> Result<String, String>,
     ) -> ResolveContext<'a> {
-        ResolveContext { variable, names: &Vec::new, directory, read_file }
+        let secrets = SecretAccess::Granted(&NoSecrets);
+        ResolveContext { variable, names: &Vec::new, directory, read_file, secrets }
     }
 }
 

@@ -5,6 +5,8 @@
 
 pub(crate) mod context;
 pub(crate) mod dotenv;
+mod secrets;
+pub(crate) mod server_secrets;
 mod values;
 mod workspace;
 
@@ -22,6 +24,7 @@ use crate::dialect::lowering::{self, CONFIG_VARIABLE};
 use crate::syntax::child_pointer;
 use crate::syntax::template::ReferenceRule;
 use context::{ResolveContext, ResolveError};
+use server_secrets::ServerSecrets;
 use values::Resolver;
 
 /// A server to connect to.
@@ -36,12 +39,20 @@ pub struct ResolvedServer {
     pub config: Option<Secret>,
     /// Whether a host starts it only after the user approved it.
     pub needs_approval: bool,
+    /// The user's secrets that its entry refers to.
+    pub secrets: ServerSecrets,
 }
 
 impl ResolvedServer {
     /// A server without configuration to pass through, which needs no approval.
     pub fn new(spec: ServerSpec, endpoint: Endpoint) -> ResolvedServer {
-        ResolvedServer { spec, endpoint, config: None, needs_approval: false }
+        ResolvedServer {
+            spec,
+            endpoint,
+            config: None,
+            needs_approval: false,
+            secrets: ServerSecrets::default(),
+        }
     }
 }
 
@@ -64,7 +75,7 @@ impl std::error::Error for ResolveErrors {}
 pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<ResolvedServer, ResolveErrors> {
     let mut resolver = Resolver::new(spec, context);
     let mut resolved = spec.clone();
-    resolver.resolve_texts(&mut resolved);
+    resolver.in_public(|resolver| resolver.resolve_texts(&mut resolved));
     let config = spec.config.as_ref().and_then(|it| resolve_config(it, &mut resolver));
     let endpoint = match &spec.transport {
         TransportSpec::Stdio(it) => resolve_stdio(it, config.as_ref(), &mut resolver, context),
@@ -77,7 +88,8 @@ pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<Resolv
     match endpoint {
         Some(endpoint) if resolver.errors.is_empty() => {
             apply_start_limit(&mut resolved, context);
-            Ok(ResolvedServer { spec: resolved, endpoint, config, needs_approval: false })
+            let secrets = resolver.secrets.into_server_secrets();
+            Ok(ResolvedServer { spec: resolved, endpoint, config, needs_approval: false, secrets })
         }
         _ => Err(ResolveErrors(resolver.errors)),
     }
@@ -125,12 +137,15 @@ fn resolve_stdio(
             Some(index) => resolver.pointer(&["args", &index.to_string()]),
             None => resolver.pointer(&["server"]),
         };
-        arguments.extend(resolver.resolve_checked(value, &pointer, "args", checks::check_argument));
+        let argument = resolver
+            .in_public(|resolver| resolver.resolve_checked(value, &pointer, "args", checks::check_argument));
+        arguments.extend(argument);
     }
     let mut variables = Vec::new();
     if let Some(value) = env_file {
         let pointer = resolver.pointer(&[resolver.env_file_key]);
-        if let Some(path) = resolver.resolve_value(value, &pointer, "envFile") {
+        let path = resolver.in_public(|resolver| resolver.resolve_value(value, &pointer, "envFile"));
+        if let Some(path) = path {
             variables = read_env_file(path.expose(), &pointer, resolver, context);
         }
     }
@@ -142,18 +157,19 @@ fn resolve_stdio(
     }
     variables.extend(config.map(|it| (CONFIG_VARIABLE.to_owned(), it.clone())));
     let pointer = resolver.pointer(&["encoding"]);
-    let encoding = resolver.resolve_text(encoding, &pointer);
+    let encoding = resolver.in_public(|resolver| resolver.resolve_text(encoding, &pointer));
     if let Err(error) = checks::check_encoding(&encoding) {
         resolver.report_check_error(error, &pointer);
     }
     let command = {
         let pointer = resolver.pointer(&["command"]);
-        resolver.resolve_text(command, &pointer)
+        resolver.in_public(|resolver| resolver.resolve_text(command, &pointer))
     };
     let cwd = match cwd {
         Some(cwd) => {
             let pointer = resolver.pointer(&["cwd"]);
-            Some(resolver.workspace().join(resolver.resolve_text(cwd, &pointer)))
+            let folder = resolver.in_public(|resolver| resolver.resolve_text(cwd, &pointer));
+            Some(resolver.workspace().join(folder))
         }
         None => resolver.start_folder(),
     };
@@ -185,9 +201,10 @@ fn read_env_file(
             | ReferenceRule::EditorAndShell
             | ReferenceRule::EditorAndOptionalShell
             | ReferenceRule::Braces => dotenv::parse_editor_env_file(&text),
-            ReferenceRule::Literal | ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => {
-                dotenv::parse_env_file(&text)
-            }
+            ReferenceRule::Literal
+            | ReferenceRule::Secrets
+            | ReferenceRule::Expand
+            | ReferenceRule::ExpandWithFolder => dotenv::parse_env_file(&text),
         },
         Err(why) => {
             let message = format!("cannot read the env file: {why}");
@@ -197,7 +214,10 @@ fn read_env_file(
                 | ReferenceRule::EditorAndShell
                 | ReferenceRule::EditorAndOptionalShell
                 | ReferenceRule::Braces => "a relative path starts at the workspace",
-                ReferenceRule::Literal | ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => {
+                ReferenceRule::Literal
+                | ReferenceRule::Secrets
+                | ReferenceRule::Expand
+                | ReferenceRule::ExpandWithFolder => {
                     "a relative path starts at the folder of the configuration file"
                 }
             };
@@ -233,7 +253,7 @@ fn resolve_url(spec: &UrlSpec, kind: TransportKind, resolver: &mut Resolver<'_>)
     let key = resolver.origin.url_key;
     let pointer = resolver.pointer(&[key]);
     let rule = lowering::url_rule(kind, resolver.url_policy);
-    let parsed = match resolver.resolve_value(url, &pointer, key) {
+    let parsed = match resolver.resolve_url_value(url, &pointer, key) {
         Some(text) => match checks::parse_url(text.expose(), rule) {
             Ok(url) => Some(url),
             Err(error) => {

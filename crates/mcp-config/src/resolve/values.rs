@@ -11,6 +11,7 @@ use crate::de::closest_variable;
 use crate::diagnostic::{CheckError, Code, quoted};
 use crate::profile::rules::{ProfileRules, UrlPolicy};
 use crate::resolve::context::{ResolveContext, ResolveError};
+use crate::resolve::server_secrets::ReadSecrets;
 use crate::syntax::template::ReferenceRule;
 use crate::syntax::{child_pointer, template};
 
@@ -23,6 +24,7 @@ pub(super) struct Resolver<'a> {
     pub(super) errors: Vec<ResolveError>,
     pub(super) config_folders: &'static [&'static str],
     server: &'a str,
+    pub(super) secrets: ReadSecrets,
     pub(super) context: &'a ResolveContext<'a>,
 }
 
@@ -37,6 +39,7 @@ impl<'a> Resolver<'a> {
             errors: Vec::new(),
             config_folders: rules.config_folders,
             server: spec.id.as_str(),
+            secrets: ReadSecrets::default(),
             context,
         }
     }
@@ -88,6 +91,7 @@ impl<'a> Resolver<'a> {
         match self.reference_rule {
             ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => {}
             ReferenceRule::Literal
+            | ReferenceRule::Secrets
             | ReferenceRule::Editor
             | ReferenceRule::EditorAndShell
             | ReferenceRule::EditorAndOptionalShell
@@ -125,7 +129,7 @@ impl<'a> Resolver<'a> {
                 }
                 TemplatePart::Input(id) => {
                     let literal = self.text_for_unset(|| format!("${{input:{id}}}"));
-                    let found = self.look_up_input(id).or(literal);
+                    let found = self.look_up_input(id, pointer).or(literal);
                     if found.is_none() && !missing.contains(&id) {
                         missing.push(id);
                         self.report_missing_input(id, pointer);
@@ -133,6 +137,7 @@ impl<'a> Resolver<'a> {
                     found
                 }
                 TemplatePart::File(path) => self.read_file(path, pointer),
+                TemplatePart::Secret(name) => self.resolve_secret(name, pointer),
                 TemplatePart::Variable(name) => {
                     let literal = self.text_for_unset(|| format!("${{{name}}}"));
                     let found = self.look_up_variable(name).or(literal);
@@ -160,7 +165,9 @@ impl<'a> Resolver<'a> {
     /// The value of a variable: of the environment, or one that the rule defines, such as a folder.
     fn look_up_variable(&self, name: &str) -> Option<String> {
         let is_editor = match self.reference_rule {
-            ReferenceRule::Literal | ReferenceRule::Expand => return (self.context.variable)(name),
+            ReferenceRule::Literal | ReferenceRule::Secrets | ReferenceRule::Expand => {
+                return (self.context.variable)(name);
+            }
             ReferenceRule::ExpandWithFolder => false,
             ReferenceRule::Editor
             | ReferenceRule::EditorAndShell
@@ -186,9 +193,12 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The value of an input: its environment variable, or the default in the file.
-    fn look_up_input(&self, id: &str) -> Option<String> {
-        (self.context.variable)(&template::input_variable(id)).or_else(|| self.origin.inputs.get(id).cloned())
+    /// The value of an input: its environment variable, the default in the file, or the secret with the name of that
+    /// variable.
+    fn look_up_input(&mut self, id: &str, pointer: &str) -> Option<String> {
+        let variable = template::input_variable(id);
+        let stated = (self.context.variable)(&variable).or_else(|| self.origin.inputs.get(id).cloned());
+        stated.or_else(|| self.look_up_secret(&variable, &format!("${{input:{id}}}"), pointer))
     }
 
     /// The content of a file, trimmed. A relative path starts at the folder of the configuration file.
@@ -211,7 +221,11 @@ impl<'a> Resolver<'a> {
 
     fn report_missing_input(&mut self, id: &str, pointer: &str) {
         let message = format!("the input '{}' has no value", quoted(id));
-        let help = format!("set it before the start: `export {}=…`", template::input_variable(id));
+        let variable = template::input_variable(id);
+        let mut help = format!("set it before the start: `export {variable}=…`");
+        if !self.secrets.is_public {
+            help.push_str(&format!(", or keep it: `mcp-host secret set {variable}`"));
+        }
         self.errors.push(ResolveError::new(Code::MissingInput, message, pointer, &help));
     }
 
@@ -230,7 +244,7 @@ impl<'a> Resolver<'a> {
             | ReferenceRule::EditorAndOptionalShell
             | ReferenceRule::Braces => &template::EDITOR_FOLDER_VARIABLES,
             ReferenceRule::ExpandWithFolder => &[template::WORKSPACE_FOLDER],
-            ReferenceRule::Literal | ReferenceRule::Expand => &[],
+            ReferenceRule::Literal | ReferenceRule::Secrets | ReferenceRule::Expand => &[],
         };
         let near = closest_variable(name, names.iter().map(String::as_str).chain(folders.iter().copied()));
         let question =

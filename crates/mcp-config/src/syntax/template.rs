@@ -2,8 +2,9 @@
 //!
 //! A reference is `${`, a name of `[A-Za-z_][A-Za-z0-9_]*`, and `}` (HD-050 to HD-056). Editor files have more forms
 //! (DIA-06): `${env:NAME}`, `${NAME:-text}`, `${input:id}`, `${file:path}`, `${/}` for the path separator, Continue's
-//! `${{ secrets.NAME }}`, Gemini's `$NAME`, and opencode's `{env:NAME}` and `{file:path}`. Everything else is literal,
-//! there is no escape, and replaced values are not expanded again.
+//! `${{ secrets.NAME }}`, Gemini's `$NAME`, and opencode's `{env:NAME}` and `{file:path}`. All files may have
+//! `${secret:NAME}`, opencode's `{secret:NAME}`, which only this host replaces. Everything else is literal, there is no
+//! escape, and replaced values are not expanded again.
 
 use std::borrow::Cow;
 use std::path::MAIN_SEPARATOR_STR;
@@ -37,6 +38,8 @@ pub(crate) const EDITOR_FOLDER_VARIABLES: [&str; 5] =
 pub enum ReferenceRule {
     /// None: every text is literal.
     Literal,
+    /// `${secret:NAME}` only. Each other rule has it too.
+    Secrets,
     /// `${NAME}`, by the value of the variable.
     Expand,
     /// Like `Expand`; `workspaceFolder` is the folder of the file.
@@ -48,7 +51,7 @@ pub enum ReferenceRule {
     EditorAndShell,
     /// Like `EditorAndShell`; `$NAME` stays as it is if the variable is not set, as in Gemini CLI.
     EditorAndOptionalShell,
-    /// `{env:NAME}` and `{file:path}`, as in opencode.
+    /// `{env:NAME}`, `{file:path}` and `{secret:NAME}`, as in opencode.
     Braces,
 }
 
@@ -86,10 +89,14 @@ fn text_part(text: &str) -> TemplatePart {
 fn parse_reference(text: &str, rule: ReferenceRule) -> Option<(TemplatePart, usize)> {
     let is_editor_rule = match rule {
         ReferenceRule::Literal => return None,
+        ReferenceRule::Secrets => return parse_secret_reference(text),
         ReferenceRule::Expand | ReferenceRule::ExpandWithFolder => false,
         ReferenceRule::Editor | ReferenceRule::EditorAndShell | ReferenceRule::EditorAndOptionalShell => true,
         ReferenceRule::Braces => return parse_opencode_reference(text),
     };
+    if let Some(found) = parse_secret_reference(text) {
+        return Some(found);
+    }
     let Some(inner) = text.strip_prefix("${") else {
         let name = &text[1..];
         let length = name_length(name);
@@ -99,6 +106,7 @@ fn parse_reference(text: &str, rule: ReferenceRule) -> Option<(TemplatePart, usi
             ReferenceRule::EditorAndShell => TemplatePart::Variable(name.to_owned()),
             ReferenceRule::EditorAndOptionalShell => TemplatePart::OptionalVariable(name.to_owned()),
             ReferenceRule::Literal
+            | ReferenceRule::Secrets
             | ReferenceRule::Expand
             | ReferenceRule::ExpandWithFolder
             | ReferenceRule::Editor
@@ -131,6 +139,24 @@ fn parse_reference(text: &str, rule: ReferenceRule) -> Option<(TemplatePart, usi
     parse_editor_reference(&inner[..end], length).map(|it| (it, end + "${}".len()))
 }
 
+/// Parses `${secret:NAME}` at the start of a text. Returns it and its length in bytes.
+fn parse_secret_reference(text: &str) -> Option<(TemplatePart, usize)> {
+    let inner = text.strip_prefix("${secret:")?;
+    let name = &inner[..inner.bytes().take(MAX_SECRET_NAME + 1).position(|it| it == b'}')?];
+    let length = "${secret:}".len() + name.len();
+    is_secret_name(name).then(|| (TemplatePart::Secret(name.to_owned()), length))
+}
+
+/// The maximum length of the name of a secret.
+const MAX_SECRET_NAME: usize = 64;
+
+/// Returns whether a text is the name of a secret: 1 to 64 characters of `[A-Za-z0-9_-]`, so that it can be the name of
+/// a file and an argument of a program. It begins with no `-`.
+pub fn is_secret_name(text: &str) -> bool {
+    let is_part = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
+    (1..=MAX_SECRET_NAME).contains(&text.len()) && !text.starts_with('-') && text.bytes().all(is_part)
+}
+
 /// Parses opencode's reference at the start of a text. Returns it and its length in bytes.
 fn parse_opencode_reference(text: &str) -> Option<(TemplatePart, usize)> {
     let inner = &text["{".len()..];
@@ -141,6 +167,7 @@ fn parse_opencode_reference(text: &str) -> Option<(TemplatePart, usize)> {
             TemplatePart::Variable(name.to_owned())
         }
         ("file", path) if !path.is_empty() => TemplatePart::File(path.to_owned()),
+        ("secret", name) if is_secret_name(name) => TemplatePart::Secret(name.to_owned()),
         _ => return None,
     };
     Some((part, end + "{}".len()))
@@ -195,7 +222,8 @@ fn is_literal(parts: &[TemplatePart], text: &str) -> bool {
         | TemplatePart::OptionalVariable(_)
         | TemplatePart::VariableOr { .. }
         | TemplatePart::Input(_)
-        | TemplatePart::File(_) => false,
+        | TemplatePart::File(_)
+        | TemplatePart::Secret(_) => false,
     })
 }
 
@@ -245,7 +273,8 @@ pub fn find_unexpanded_reference(parts: &[TemplatePart]) -> Option<UnexpandedRef
         | TemplatePart::OptionalVariable(_)
         | TemplatePart::VariableOr { .. }
         | TemplatePart::Input(_)
-        | TemplatePart::File(_) => None,
+        | TemplatePart::File(_)
+        | TemplatePart::Secret(_) => None,
     })
 }
 
@@ -284,6 +313,7 @@ mod tests {
                 TemplatePart::VariableOr { name, default } => format!("{name}|{}", default.expose()),
                 TemplatePart::Input(id) => format!("?{id}"),
                 TemplatePart::File(path) => format!("<{path}"),
+                TemplatePart::Secret(name) => format!("!{name}"),
             })
             .collect();
         assert_eq!(shown.join(" "), want, "{text}");
@@ -330,6 +360,30 @@ mod tests {
         check("{{env:A}}", "'{' A '}'");
         check_by("${file:/run/key}", ReferenceRule::Editor, "</run/key");
         check_by("${file} ${file:}", ReferenceRule::Editor, "file ' ${file:}'");
+    }
+
+    // RPT-300
+    #[test]
+    fn secrets_have_references_in_every_dialect() {
+        for rule in [
+            ReferenceRule::Secrets,
+            ReferenceRule::Expand,
+            ReferenceRule::ExpandWithFolder,
+            ReferenceRule::Editor,
+            ReferenceRule::EditorAndShell,
+            ReferenceRule::EditorAndOptionalShell,
+        ] {
+            check_by("Bearer ${secret:my-key_1}x", rule, "'Bearer ' !my-key_1 'x'");
+            for literal in ["${secret:}", "${secret:a b}", "${secret:a/b}", "${secret:a"] {
+                check_by(literal, rule, &format!("'{literal}'"));
+            }
+        }
+        check_by("${secret:a}", ReferenceRule::Literal, "'${secret:a}'");
+        check_by("${A}${secret:a}", ReferenceRule::Secrets, "'${A}' !a");
+        check_by("{secret:a}{secret:}", ReferenceRule::Braces, "!a '{secret:}'");
+        let longest = "n".repeat(64);
+        check(&format!("${{secret:{longest}}}"), &format!("!{longest}"));
+        check(&format!("${{secret:{longest}n}}"), &format!("'${{secret:{longest}n}}'"));
     }
 
     #[test]

@@ -33,6 +33,7 @@ mod secrets;
 mod shell_variables;
 mod switches;
 mod three_mistakes;
+mod user_secrets;
 mod wording;
 
 use mcp_host_config::{Document, Profile, Reading, read};

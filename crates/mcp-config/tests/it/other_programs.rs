@@ -21,9 +21,10 @@ fn check_program(name: &str, text: &str, want: &[&str]) {
             .map(|part| match part {
                 TemplatePart::Text(text) => text.expose().to_owned(),
                 TemplatePart::Variable(name) | TemplatePart::OptionalVariable(name) => format!("${name}"),
-                TemplatePart::VariableOr { .. } | TemplatePart::Input(_) | TemplatePart::File(_) => {
-                    "?".to_owned()
-                }
+                TemplatePart::VariableOr { .. }
+                | TemplatePart::Input(_)
+                | TemplatePart::File(_)
+                | TemplatePart::Secret(_) => "?".to_owned(),
             })
             .collect(),
     };

@@ -395,6 +395,12 @@ const DIAGNOSTIC_TEXTS: &[(Profile, &str, &str)] = &[
         "unreadable-env-file",
         "tools:\n  - {name: a, description: d, type: mcp, server: s, command: npx, envFile: .env}\n",
     ),
+    (
+        Profile::McpJson,
+        "secret",
+        "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [\"--key=${secret:KEY}\"],\n \
+        \"env\": {\"T\": \"Bearer ${secret:KEY}\"}}}}\n",
+    ),
 ];
 
 #[test]

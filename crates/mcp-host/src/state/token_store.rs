@@ -55,6 +55,21 @@ impl FileTokenStore {
         Ok(ours.collect())
     }
 
+    /// Returns the grants of a resource with the times at which they were saved.
+    pub(crate) fn entries(&self, resource: &Url) -> Result<Vec<(u64, Grant)>, TokenStoreError> {
+        let mut found = Vec::new();
+        for path in self.files(resource)? {
+            found.extend(read(&path)?.filter(|(_, it)| it.resource == *resource));
+        }
+        Ok(found)
+    }
+
+    /// Stores a grant with the time at which it was saved.
+    pub(crate) fn save_at(&self, saved: u64, grant: &Grant) -> Result<(), TokenStoreError> {
+        let path = self.path(&grant.resource, &grant.issuer);
+        self.write(&path, text(saved, grant).as_bytes()).map_err(|it| store_error("write", &path, &it))
+    }
+
     /// Opens the lock file of a resource, and creates it if needed. Does not lock it.
     fn open_lock_file(&self, resource: &Url) -> Result<File, TokenStoreError> {
         let path = self.folder.join(format!("{}.lock", short_hash(resource.as_str())));
@@ -77,10 +92,7 @@ impl FileTokenStore {
 
 impl TokenStore for FileTokenStore {
     fn latest(&self, resource: &Url) -> Result<Option<Grant>, TokenStoreError> {
-        let mut found = Vec::new();
-        for path in self.files(resource)? {
-            found.extend(read(&path)?.filter(|(_, it)| it.resource == *resource));
-        }
+        let found = self.entries(resource)?;
         Ok(found.into_iter().max_by_key(|(saved, _)| *saved).map(|(_, grant)| grant))
     }
 
@@ -90,15 +102,9 @@ impl TokenStore for FileTokenStore {
     }
 
     fn save(&self, grant: &Grant) -> Result<(), TokenStoreError> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
-        let now = u64::try_from(now).unwrap_or(u64::MAX);
-        // The new grant must be the latest, even if the clock was set back since an earlier save.
         let files = self.files(&grant.resource).unwrap_or_default();
         let kept = files.iter().filter_map(|it| read(it).ok().flatten());
-        let saved = kept.map(|(saved, _)| saved.saturating_add(1)).fold(now, u64::max);
-        let text = text(saved, grant);
-        let path = self.path(&grant.resource, &grant.issuer);
-        self.write(&path, text.as_bytes()).map_err(|it| store_error("write", &path, &it))
+        self.save_at(next_save_time(kept.map(|(saved, _)| saved)), grant)
     }
 
     fn remove(&self, resource: &Url) -> Result<usize, TokenStoreError> {
@@ -151,8 +157,16 @@ pub fn text(saved: u64, grant: &Grant) -> String {
     json!({"version": 1, "saved": saved, "grant": grant.to_json()}).to_string()
 }
 
+/// Returns the time of a save, in nanoseconds since the Unix epoch. It is the latest, even if the clock was set back
+/// since an earlier save.
+pub(crate) fn next_save_time(earlier: impl Iterator<Item = u64>) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_nanos());
+    let now = u64::try_from(now).unwrap_or(u64::MAX);
+    earlier.map(|saved| saved.saturating_add(1)).fold(now, u64::max)
+}
+
 /// Returns the first 32 hexadecimal digits (128 bits) of the text's hash.
-fn short_hash(text: &str) -> String {
+pub(crate) fn short_hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
 }
 

@@ -227,7 +227,7 @@ impl Connector {
         options.receipts = self.receipts.clone();
         options.sse_servers = self.sse_servers.clone();
         options.authorities = self.authorities.clone();
-        options.extra_secrets = server.config.iter().cloned().collect();
+        options.extra_secrets = server.config.iter().chain(&server.secrets.values).cloned().collect();
         options
     }
 

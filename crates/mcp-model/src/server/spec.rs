@@ -256,6 +256,8 @@ pub enum TemplatePart {
     /// The content of the file at this path, trimmed (`${file:path}`). A relative path starts at the folder of the
     /// configuration file.
     File(String),
+    /// The secret of the user with this name (`${secret:NAME}`).
+    Secret(String),
 }
 
 /// The part of the host's environment that a child inherits.

@@ -122,6 +122,7 @@ pub fn template(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     for rule in [
         ReferenceRule::Literal,
+        ReferenceRule::Secrets,
         ReferenceRule::Expand,
         ReferenceRule::ExpandWithFolder,
         ReferenceRule::Editor,
@@ -140,7 +141,7 @@ pub fn template(bytes: &[u8]) {
                     assert!(is_name(name), "{name:?} is not a name");
                     name
                 }
-                TemplatePart::Input(text) | TemplatePart::File(text) => {
+                TemplatePart::Input(text) | TemplatePart::File(text) | TemplatePart::Secret(text) => {
                     assert!(!text.is_empty());
                     text
                 }
@@ -182,6 +183,7 @@ fn piece_text(piece: &TemplatePart) -> String {
     match piece {
         TemplatePart::Text(it) => it.expose().to_owned(),
         TemplatePart::Variable(name) => format!("${{{name}}}"),
+        TemplatePart::Secret(name) => format!("${{secret:{name}}}"),
         TemplatePart::OptionalVariable(_)
         | TemplatePart::VariableOr { .. }
         | TemplatePart::Input(_)

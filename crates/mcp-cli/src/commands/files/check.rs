@@ -10,11 +10,15 @@ use mcp_host_model::{Dialect, ErrorKind, Severity, TransportKind};
 use mcp_host_runtime::{LoadedConfig, save};
 use serde::Serialize;
 
-use crate::args::{CheckArgs, RequestedFormat};
+use crate::args::{CheckArgs, FixLevel, RequestedFormat};
+use crate::commands::files::move_secrets::{MovedSecret, MovedSecrets, literal_secrets, move_secrets};
+use crate::commands::files::secret::place_text;
+use crate::config::approval::{approve_written, keeps_approval};
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, open};
 use crate::config::file_error::ConfigFileError;
-use crate::output::console::Report;
+use crate::config::user_secrets::open_secret_store;
+use crate::output::console::{Report, Verbosity};
 use crate::output::{count, error_chain, json, sanitize, style};
 use crate::render::suggestions::SuggestedFile;
 use crate::runtime::exit::Exit;
@@ -25,17 +29,20 @@ pub(crate) fn run(context: &Context, args: &CheckArgs, format: RequestedFormat) 
     // Check the files one after the other, because one file may be named twice, for example by its folder.
     let check = |path: &PathBuf| {
         let checked = FileCheck { opened: open(path, context), fixed: None };
-        if let Some(min_applicability) = fix {
-            apply_fixes(checked, *min_applicability, context)
-        } else {
-            checked
+        match fix {
+            Some(FixLevel::Mistakes(min_applicability)) => apply_fixes(checked, *min_applicability, context),
+            Some(FixLevel::Secrets) => apply_secrets(checked, context),
+            None => checked,
         }
     };
     let nearest = [PathBuf::new()];
     let opened: Vec<_> = if files.is_empty() { &nearest[..] } else { files }.iter().map(check).collect();
     let exit = exit_code(&opened);
     let read = opened.iter().filter_map(|checked| checked.opened.as_ref().ok());
-    let err = read.map(ConfigFile::detection_notes).collect();
+    let mut err: String = read.map(ConfigFile::detection_notes).collect();
+    if format == RequestedFormat::Text && context.console.verbosity != Verbosity::Quiet {
+        opened.iter().for_each(|it| err.push_str(&secrets_note(it, context)));
+    }
     let checked: Vec<CheckedFile<'_>> = opened.iter().map(FileCheck::to_checked_file).collect();
     let after = match (exit, opened.first().map(|it| &it.opened), format) {
         (Exit::Success, Some(Ok(file)), RequestedFormat::Text) if !file.loaded.desired.servers.is_empty() => {
@@ -75,6 +82,8 @@ struct AppliedFixes {
     before: String,
     /// The diagnostics that were fixed.
     diagnostics: Vec<Diagnostic>,
+    /// The secrets that were moved.
+    secrets: MovedSecrets,
 }
 
 impl FileCheck {
@@ -110,7 +119,51 @@ fn apply_fixes(checked: FileCheck, min_applicability: Applicability, context: &C
             };
         }
     };
-    FileCheck { opened, fixed: Some(AppliedFixes { before, diagnostics: fixed }) }
+    let secrets = MovedSecrets::default();
+    FileCheck { opened, fixed: Some(AppliedFixes { before, diagnostics: fixed, secrets }) }
+}
+
+/// Moves the secrets of a file to the store of secrets, and reads the file again. The change keeps an approval.
+fn apply_secrets(checked: FileCheck, context: &Context) -> FileCheck {
+    let Ok(file) = &checked.opened else { return checked };
+    if literal_secrets(&file.loaded.reading).is_empty() {
+        return checked;
+    }
+    let failed = |message: String, help| FileCheck {
+        opened: Err(ConfigFileError { path: file.loaded.path.clone(), message, help }),
+        fixed: None,
+    };
+    let store = match open_secret_store() {
+        Ok(store) => store,
+        Err(error) => return failed(error.to_string(), Some(error.help())),
+    };
+    let secrets = match move_secrets(&file.document(), &store) {
+        Ok(secrets) => secrets,
+        Err(message) => return failed(message, None),
+    };
+    let before = file.loaded.text.clone();
+    let servers = file.loaded.reading.servers.iter().map(|it| it.id.as_str());
+    let approved: Vec<&str> = servers.filter(|it| keeps_approval(&file.loaded, it)).collect();
+    if secrets.text != before {
+        if let Err(error) = save(&file.path, &before, &secrets.text) {
+            return failed(error_chain(&error), None);
+        }
+        approved.iter().for_each(|it| approve_written(context, &file.path, it));
+    }
+    let opened = open(&file.path, context);
+    FileCheck { opened, fixed: Some(AppliedFixes { before, diagnostics: Vec::new(), secrets }) }
+}
+
+/// A note about values of a file that may be secrets.
+fn secrets_note(checked: &FileCheck, context: &Context) -> String {
+    let (Ok(file), None) = (&checked.opened, &checked.fixed) else { return String::new() };
+    let fields = literal_secrets(&file.loaded.reading);
+    let Some(first) = fields.first() else { return String::new() };
+    let more = if fields.len() > 1 { format!(" and {} more", fields.len() - 1) } else { String::new() };
+    let command = SuggestedFile::read(file).command("check --fix=secrets");
+    context
+        .console
+        .note(&format!("{first}{more} may be a secret in the file; `{command}` moves it to the keyring"))
 }
 
 /// The exit code: a failure if a file cannot be read or has an error.
@@ -132,9 +185,15 @@ fn file_text(checked: &FileCheck, colour: Colour) -> String {
         Ok(file) => {
             let mut diff = String::new();
             let mut summary = FileSummary::new(file);
-            if let Some(AppliedFixes { before, diagnostics }) = &checked.fixed {
+            if let Some(AppliedFixes { before, diagnostics, secrets }) = &checked.fixed {
                 diff = render_diff(&file.loaded.path, before, &file.loaded.text, colour) + "\n";
-                summary.fixed = diagnostics.len();
+                summary.fixed = diagnostics.len() + secrets.moved.len();
+                if let Some(place) = &secrets.place {
+                    let moved = count(secrets.moved.len(), "secret");
+                    diff.push_str(&format!("{moved} moved; stored {}\n", place_text(place)));
+                }
+                let skipped = secrets.skipped.iter().map(|it| format!("not moved: {}\n", sanitize::line(it)));
+                diff.extend(skipped);
             }
             diff + &file.diagnostics_text(colour) + &summary_line(&summary, colour) + "\n"
         }
@@ -226,6 +285,9 @@ struct FileJson<'a> {
     /// Only with `--fix`, and only if something was fixed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fixed: Vec<FixJson<'a>>,
+    /// Only with `--fix=secrets`, and only if something was moved.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    moved: Vec<&'a MovedSecret>,
 }
 
 /// A fixed mistake, with its line in the file before the fixes.
@@ -302,6 +364,7 @@ impl<'a> FileJson<'a> {
                     servers: reading.entries.iter().map(server).collect(),
                     diagnostics: diagnostics.iter().map(DiagnosticJson::InText).collect(),
                     fixed: fixed.collect(),
+                    moved: checked.fixed.iter().flat_map(|it| &it.secrets.moved).collect(),
                 }
             }
             Err(error) => FileJson {
@@ -311,6 +374,7 @@ impl<'a> FileJson<'a> {
                 servers: Vec::new(),
                 diagnostics: vec![DiagnosticJson::unreadable(error)],
                 fixed: Vec::new(),
+                moved: Vec::new(),
             },
         }
     }

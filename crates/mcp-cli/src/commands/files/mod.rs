@@ -1,9 +1,11 @@
-//! Commands that read and change configurations, and start no server.
+//! Commands that read and change configurations and secrets, and start no server.
 
 pub(crate) mod acp_check;
 pub(crate) mod check;
 pub(crate) mod convert;
 pub(crate) mod edit;
 pub(crate) mod import;
+mod move_secrets;
 mod new_file;
 pub(crate) mod schema;
+pub(crate) mod secret;

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Endpoint, ErrorKind, Secret, Severity};
-use mcp_host_oauth::{Grant, LoopbackRedirect, RegisteredClient, RevocationOutcome};
-use mcp_host_runtime::{Logins, StateFolderError};
+use mcp_host_oauth::{Grant, LoopbackRedirect, RegisteredClient, RevocationOutcome, TokenStore};
+use mcp_host_runtime::{FileTokenStore, Logins, StateFolderError};
 use mcp_host_transport::{CallError, DialOptions};
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -114,8 +114,10 @@ async fn try_log_in(context: &Context, args: &LoginArgs) -> Result<Report, Failu
     let store = Arc::clone(&options.store);
     let connected = connect(&server, &Logins::new(options)).await;
     let grant = store.latest(&server.url).unwrap_or_default();
-    let is_new = is_page_shown.load(Ordering::Relaxed);
-    Ok(login_report(context, &server, connected.map(|()| is_new), grant))
+    let is_in_file = FileTokenStore::new(folder).latest(&server.url).is_ok_and(|it| it.is_some());
+    let place = if is_in_file { "a private file" } else { "the keyring of the system" };
+    let stored_in = is_page_shown.load(Ordering::Relaxed).then_some(place);
+    Ok(login_report(context, &server, connected.map(|()| stored_in), grant))
 }
 
 /// Creates the user agent, which opens or prints login pages and then sets `is_page_shown`.
@@ -275,24 +277,26 @@ fn login_document(server: &LoginServer, grant: Option<Grant>) -> LoginJson<'_> {
     }
 }
 
-/// The report of a login. `connected` is whether a login page was shown, or the error of the connection.
+/// The report of a login. `connected` is where a new login is stored, or the error of the connection.
 fn login_report(
     context: &Context,
     server: &LoginServer,
-    connected: Result<bool, (ErrorKind, String)>,
+    connected: Result<Option<&str>, (ErrorKind, String)>,
     grant: Option<Grant>,
 ) -> Report {
     let name = sanitize::line(server.server.spec.id.as_str());
     match connected {
-        Ok(is_new) => {
+        Ok(stored_in) => {
             let document = login_document(server, grant);
-            let text = match &document.issuer {
-                Some(issuer) if is_new => format!("logged in to `{name}` at {}\n", sanitize::line(issuer)),
-                Some(issuer) => format!(
+            let text = match (&document.issuer, stored_in) {
+                (Some(issuer), Some(place)) => {
+                    format!("logged in to `{name}` at {}; stored in {place}\n", sanitize::line(issuer))
+                }
+                (Some(issuer), None) => format!(
                     "the stored login to `{name}` at {} works; `--scope SCOPE` requests more, `logout` ends it\n",
                     sanitize::line(issuer)
                 ),
-                None => format!("`{name}` requires no login\n"),
+                (None, _) => format!("`{name}` requires no login\n"),
             };
             document_report(context, &document, text)
         }

@@ -17,7 +17,7 @@ use crate::dialect::dominds::wire::{DomindsServer, DomindsTransport, DomindsValu
 use crate::dialect::lowering::collect_metadata;
 use crate::dialect::program_text::{check_argument_line, check_command};
 use crate::dialect::{checks, lowering, sandbox};
-use crate::syntax::template::has_holodeck_reference;
+use crate::syntax::template::{ReferenceRule, has_holodeck_reference, parse_value};
 
 /// Lowers a server and reports every mistake. `None` if a required part is invalid.
 pub(super) fn lower(
@@ -190,8 +190,8 @@ fn hint_literal_variable(text: &str, at: &Location, help: &str, context: &ReadCo
     }
 }
 
-/// Lowers a value of `env` or `headers`: literal text, in which `${}` has no meaning, or a variable of the host
-/// (DM-010, DM-011).
+/// Lowers a value of `env` or `headers`: literal text, in which only `${secret:NAME}` has a meaning, or a variable of
+/// the host (DM-010, DM-011).
 fn lower_value(
     value: DomindsValue,
     at: &Location,
@@ -201,8 +201,11 @@ fn lower_value(
     match value {
         DomindsValue::Text(text) => {
             context.report_check(at, check(&text));
-            hint_literal_variable(&text, at, "for a variable, write `{env: NAME}`", context);
-            ConfigValue::literal(text)
+            let value = parse_value(&*text, ReferenceRule::Secrets);
+            if let ConfigValue::Literal(_) = value {
+                hint_literal_variable(&text, at, "for a variable, write `{env: NAME}`", context);
+            }
+            value
         }
         DomindsValue::Variable(DomindsVariable { env, prefix }) => {
             if env.value().is_some_and(String::is_empty) {

@@ -287,7 +287,8 @@ fn rewrite_for_goose(name: &str, members: OutputMembers) -> OutputMembers {
                     TemplatePart::Text(_)
                     | TemplatePart::VariableOr { .. }
                     | TemplatePart::Input(_)
-                    | TemplatePart::File(_) => None,
+                    | TemplatePart::File(_)
+                    | TemplatePart::Secret(_) => None,
                 });
                 let names = OutputValue::List(names.collect());
                 common::push_non_empty(&mut variables, "env_keys", names);

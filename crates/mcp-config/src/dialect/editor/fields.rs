@@ -126,6 +126,7 @@ pub(super) fn normalize_references(text: &str, rule: ReferenceRule) -> String {
     let is_other_form = match rule {
         ReferenceRule::Braces | ReferenceRule::EditorAndOptionalShell => true,
         ReferenceRule::Literal
+        | ReferenceRule::Secrets
         | ReferenceRule::Expand
         | ReferenceRule::ExpandWithFolder
         | ReferenceRule::Editor
@@ -141,6 +142,7 @@ pub(super) fn normalize_references(text: &str, rule: ReferenceRule) -> String {
         TemplatePart::VariableOr { name, default } => format!("${{{name}:-{}}}", default.expose()),
         TemplatePart::Input(id) => format!("${{input:{id}}}"),
         TemplatePart::File(path) => format!("${{file:{path}}}"),
+        TemplatePart::Secret(name) => format!("${{secret:{name}}}"),
     };
     template::split_references(text, rule).iter().map(part).collect()
 }

@@ -80,6 +80,11 @@ impl Program {
                     (format!("{{file:{path}}}"), true)
                 }
                 TemplatePart::File(path) => (format!("${{file:{path}}}"), false),
+                TemplatePart::Secret(name) if variables == VariableSyntax::Braces => {
+                    (format!("{{secret:{name}}}"), true)
+                }
+                // Only this host replaces it, in the file of every program.
+                TemplatePart::Secret(name) => (format!("${{secret:{name}}}"), true),
                 TemplatePart::Input(id) => {
                     if self.prompts_for_inputs() && !found.ids.iter().any(|it| it == id) {
                         found.ids.push(id.to_owned());

@@ -23,7 +23,8 @@ pub(crate) fn value_text(value: &ConfigValue, rule: ReferenceRule) -> Result<Str
                 | TemplatePart::OptionalVariable(_)
                 | TemplatePart::VariableOr { .. }
                 | TemplatePart::Input(_)
-                | TemplatePart::File(_)]
+                | TemplatePart::File(_)
+                | TemplatePart::Secret(_)]
         );
         if whole { Ok(text) } else { Err(unsupported_reason(rule)) }
     };
@@ -33,6 +34,7 @@ pub(crate) fn value_text(value: &ConfigValue, rule: ReferenceRule) -> Result<Str
             Err("only editors support this reference")
         }
         ReferenceRule::Literal
+        | ReferenceRule::Secrets
         | ReferenceRule::Expand
         | ReferenceRule::ExpandWithFolder
         | ReferenceRule::Editor
@@ -52,6 +54,7 @@ pub(crate) fn value_text(value: &ConfigValue, rule: ReferenceRule) -> Result<Str
                 }
                 TemplatePart::Input(id) => reference(format!("${{input:{id}}}")),
                 TemplatePart::File(path) => reference(format!("${{file:{path}}}")),
+                TemplatePart::Secret(name) => reference(format!("${{secret:{name}}}")),
             };
             parts.iter().map(part).collect()
         }
@@ -67,7 +70,7 @@ pub(crate) fn rewrite_text(text: &str, origin: Dialect, rule: ReferenceRule) -> 
 /// Why a reference cannot be written.
 fn unsupported_reason(rule: ReferenceRule) -> Reason {
     match rule {
-        ReferenceRule::Literal => "variables are not supported there",
+        ReferenceRule::Literal | ReferenceRule::Secrets => "variables are not supported there",
         ReferenceRule::Expand
         | ReferenceRule::ExpandWithFolder
         | ReferenceRule::Editor
@@ -105,7 +108,9 @@ pub(crate) fn dominds_value(value: &ConfigValue) -> Result<OutputValue, Reason> 
                 TemplatePart::Text(prefix),
                 TemplatePart::Variable(name) | TemplatePart::OptionalVariable(name),
             ] if name != WORKSPACE_FOLDER && !is_editor_variable(name) => Ok(variable(name, prefix.expose())),
-            _ => Err(ONLY_ONE_VARIABLE),
+            _ => value_text(value, ReferenceRule::Secrets)
+                .map(OutputValue::text)
+                .map_err(|_| ONLY_ONE_VARIABLE),
         },
     }
 }

@@ -7,13 +7,14 @@ use mcp_host_model::TemplatePart;
 use crate::render::safe_values;
 use crate::syntax::template::{ReferenceRule, split_references};
 
-/// The ranges of `${NAME}`, `${env:NAME}`, `{env:NAME}`, `{file:path}` and `${input:id}`.
+/// The ranges of `${NAME}`, `${env:NAME}`, `{env:NAME}`, `{file:path}`, `${input:id}` and `${secret:NAME}`.
 pub(super) fn reference_ranges(text: &str) -> Vec<Range<usize>> {
     let mut res = prefixed_references(text);
     let mut at = 0;
     for part in split_references(text, ReferenceRule::Expand) {
         match part {
             TemplatePart::Text(text) => at += text.expose().len(),
+            TemplatePart::Secret(name) => at += name.len() + "${secret:}".len(),
             // Only in editor files, where references are masked like other text.
             TemplatePart::OptionalVariable(_)
             | TemplatePart::VariableOr { .. }
@@ -30,7 +31,7 @@ pub(super) fn reference_ranges(text: &str) -> Vec<Range<usize>> {
     res
 }
 
-/// The ranges of `${env:NAME}`, `{env:NAME}`, `{file:path}` and `${input:id}`.
+/// The ranges of `${env:NAME}`, `{env:NAME}`, `{file:path}`, `${input:id}` and `${secret:NAME}`.
 fn prefixed_references(text: &str) -> Vec<Range<usize>> {
     /// The maximum length of a name or path.
     const MAX_LENGTH: usize = 192;
@@ -41,7 +42,7 @@ fn prefixed_references(text: &str) -> Vec<Range<usize>> {
         let end = inner.bytes().take(MAX_LENGTH).position(|it| it == b'}')?;
         let (kind, name) = inner[..end].split_once(':')?;
         let is_shown = match kind {
-            "env" => is_name(name),
+            "env" | "secret" => is_name(name),
             "input" => has_dollar && is_name(name),
             "file" => safe_values::is_path(name) || safe_values::is_plain_words(name),
             _ => false,

@@ -10,13 +10,16 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use mcp_host_config::{
-    DetectedReading, Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, UnsupportedFormat,
-    detect, detect_unsupported_format, parse_editor_env_file, read, read_detecting, resolve,
+    DetectedReading, Diagnostic, Document, Profile, Reading, ResolveContext, ResolveError, ResolveErrors,
+    ResolvedServer, SecretAccess, UnsupportedFormat, detect, detect_unsupported_format,
+    parse_editor_env_file, read, read_detecting, resolve,
 };
-use mcp_host_model::{Dialect, ErrorKind, Severity};
+use mcp_host_model::{Dialect, ErrorKind, ServerSpec, Severity};
 
 use crate::config::desired::{DesiredServers, FailedServer};
 use crate::error::HostError;
+use crate::state::approved_servers::ApprovedServers;
+use crate::state::secrets::SecretSources;
 pub(crate) use files::read_regular_file;
 use files::read_text;
 pub use files::{FileError, Utf16};
@@ -43,6 +46,9 @@ pub struct LoadRequest {
     /// The file of the approvals. A [follower](crate::host::Host::follow) applies the configuration again when it
     /// changes.
     pub approvals: Option<PathBuf>,
+    /// The user's secrets; without them none is stored. A server that needs an approval receives those that it names
+    /// once it has one.
+    pub secrets: Option<SecretSources>,
     /// The maximum number of servers of the file; [`Document::DEFAULT_MAX_SERVERS`] unless set.
     pub max_servers: usize,
 }
@@ -57,6 +63,7 @@ impl LoadRequest {
             env_file: None,
             needs_approval: false,
             approvals: None,
+            secrets: None,
             max_servers: Document::DEFAULT_MAX_SERVERS,
         }
     }
@@ -197,7 +204,8 @@ pub(crate) fn load_with(
     request: &LoadRequest,
     read_text: &dyn Fn(&Path) -> Result<String, FileError>,
 ) -> Result<LoadedConfig, LoadError> {
-    let LoadRequest { path, dialect, profile, env_file, needs_approval, approvals, max_servers } = request;
+    let LoadRequest { path, dialect, profile, env_file, needs_approval, approvals, secrets, max_servers } =
+        request;
     let path_text = path.display().to_string();
     let text = read_text(path).map_err(|source| LoadError::File { path: path_text.clone(), source })?;
     let variables = match env_file {
@@ -229,8 +237,15 @@ pub(crate) fn load_with(
     let directory = directory(path);
     let mut context = ResolveContext::new(&variable, &directory, &read_file);
     context.names = &names;
-    let (mut desired, unresolved) = resolve_servers(&reading, &context);
-    desired.servers.iter_mut().for_each(|server| server.needs_approval = *needs_approval);
+    if let Some(secrets) = secrets {
+        context.secrets = SecretAccess::Granted(secrets);
+    }
+    let (desired, unresolved) = if *needs_approval {
+        let approved = approvals.as_ref().map(ApprovedServers::new);
+        resolve_servers(&reading, |spec| resolve_if_approved(spec, &context, approved.as_ref()))
+    } else {
+        resolve_servers(&reading, |spec| resolve(spec, &context))
+    };
     if let Some(approvals) = approvals.as_ref().filter(|_| *needs_approval) {
         // Only its content as a source of the configuration matters: each start reads the approvals itself.
         let _ = read_text(approvals);
@@ -274,12 +289,35 @@ fn directory(path: &Path) -> PathBuf {
     folder
 }
 
+/// Resolves a server that needs an approval. Without one it receives no secret of the user.
+fn resolve_if_approved(
+    spec: &ServerSpec,
+    context: &ResolveContext<'_>,
+    approved: Option<&ApprovedServers>,
+) -> Result<ResolvedServer, ResolveErrors> {
+    let mut withheld = *context;
+    withheld.secrets = SecretAccess::Withheld;
+    let mut server = resolve(spec, &withheld)?;
+    if server.secrets.are_withheld && is_approved(&server, approved) {
+        server = resolve(spec, context)?;
+    }
+    server.needs_approval = true;
+    Ok(server)
+}
+
+fn is_approved(server: &ResolvedServer, approved: Option<&ApprovedServers>) -> bool {
+    approved.is_some_and(|it| it.pending([server]).is_ok_and(|pending| pending.is_empty()))
+}
+
 /// Resolves all accepted servers. Returns these with the failed entries, and the errors of unresolved variables.
-fn resolve_servers(reading: &Reading, context: &ResolveContext<'_>) -> (DesiredServers, Vec<ResolveError>) {
+fn resolve_servers(
+    reading: &Reading,
+    resolve: impl Fn(&ServerSpec) -> Result<ResolvedServer, ResolveErrors>,
+) -> (DesiredServers, Vec<ResolveError>) {
     let mut desired = DesiredServers::default();
     let mut unresolved = Vec::new();
     for spec in &reading.servers {
-        match resolve(spec, context) {
+        match resolve(spec) {
             Ok(server) => desired.servers.push(server),
             Err(errors) => {
                 let all = errors.iter().map(|error| EntryError {

@@ -130,10 +130,11 @@ impl ApprovedServers {
         Ok(removed)
     }
 
-    /// Fails if a server is not approved.
+    /// Fails if a server may not be started: it is not approved, or it was resolved without its secrets, because it was
+    /// not approved then.
     pub fn check(&self, server: &ResolvedServer) -> Result<(), HostError> {
         match self.pending([server]) {
-            Ok(pending) => pending.first().map_or(Ok(()), |it| Err(it.error())),
+            Ok(pending) => pending.first().map_or_else(|| check_secrets(server), |it| Err(it.error())),
             Err(error) => {
                 let message = format!("the approved servers cannot be read: {error}");
                 let mut error = HostError::of_server(ErrorKind::Config, server.spec.id.as_str(), message);
@@ -177,6 +178,17 @@ impl PendingServer<'_> {
         error.help = Some(format!("`mcp-host trust {file}` shows what it starts, and approves it"));
         error
     }
+}
+
+/// Fails if a server was resolved without its secrets.
+fn check_secrets(server: &ResolvedServer) -> Result<(), HostError> {
+    if !server.secrets.are_withheld {
+        return Ok(());
+    }
+    let message = "it was approved after its configuration was read, so its secrets were not";
+    let mut error = HostError::of_server(ErrorKind::McpConfig, server.spec.id.as_str(), message);
+    error.help = Some("run the command again".to_owned());
+    Err(error)
 }
 
 /// The absolute path of a server's file.

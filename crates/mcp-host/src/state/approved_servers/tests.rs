@@ -154,3 +154,47 @@ fn rpt_283_approvals_are_stored_privately_and_revoked() {
     std::fs::write(&path, r#"{"version": 2, "approved": []}"#).unwrap();
     assert!(store.list().is_err());
 }
+
+/// A source whose secrets are their names, and a number.
+struct Numbered(u32);
+
+impl mcp_host_config::SecretSource for Numbered {
+    fn secret(&self, name: &str) -> Result<Option<mcp_host_model::Secret>, String> {
+        Ok(Some(mcp_host_model::Secret::new(format!("{name}-{}", self.0))))
+    }
+}
+
+/// RPT-304
+#[test]
+fn rpt_304_fingerprint_covers_the_names_of_secrets_and_not_their_values() {
+    use mcp_host_config::SecretAccess;
+
+    let of = |entry: &str, access: SecretAccess<'_>| {
+        let text = format!("{{\"servers\": {{\"a\": {entry}}}}}");
+        let reading = read(&Document::new("/w/.vscode/mcp.json", &text, Profile::McpJson));
+        let mut context =
+            ResolveContext::new(&|_| None, Path::new("/w/.vscode"), &|_| Err("no such file".to_owned()));
+        context.secrets = access;
+        let server = resolve(&reading.servers[0], &context).unwrap();
+        identity_of(&server, &|_| None).fingerprint
+    };
+    let [stdio, url] = [
+        r#"{"command": "x", "env": {"T": "${secret:KEY}", "I": "${input:id}"}}"#,
+        r#"{"url": "https://a.example/mcp?k=${secret:KEY}", "headers": {"H": "${secret:KEY}"}}"#,
+    ];
+    for entry in [stdio, url] {
+        let base = of(entry, SecretAccess::Withheld);
+        assert_eq!(of(entry, SecretAccess::Granted(&Numbered(1))), base, "{entry}");
+        assert_eq!(of(entry, SecretAccess::Granted(&Numbered(2))), base, "{entry}");
+        let changes = [
+            ("KEY", "OTHER"),
+            ("\"x\"", "\"y\""),
+            ("a.example", "b.example"),
+            ("?k=", "?j="),
+            ("input:id", "input:x"),
+        ];
+        for (from, to) in changes.into_iter().filter(|(from, _)| entry.contains(from)) {
+            assert_ne!(of(&entry.replace(from, to), SecretAccess::Withheld), base, "{entry} {from}");
+        }
+    }
+}

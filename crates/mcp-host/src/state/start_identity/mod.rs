@@ -113,11 +113,14 @@ pub(crate) fn identity(server: &ResolvedServer, files: &FileAccess<'_>) -> Start
         (
             Endpoint::Sse(endpoint) | Endpoint::WebSocket(endpoint) | Endpoint::Http(endpoint),
             TransportSpec::Sse(spec) | TransportSpec::WebSocket(spec) | TransportSpec::Http(spec),
-        ) => add_url(&mut fields, server.endpoint.kind().as_str(), endpoint, Some(spec)),
+        ) => add_url(&mut fields, server, endpoint, Some(spec)),
         (
             Endpoint::Sse(endpoint) | Endpoint::WebSocket(endpoint) | Endpoint::Http(endpoint),
             TransportSpec::Stdio(_),
-        ) => add_url(&mut fields, server.endpoint.kind().as_str(), endpoint, None),
+        ) => add_url(&mut fields, server, endpoint, None),
+    }
+    for name in &server.secrets.names {
+        fields.add("secret", name);
     }
     fields.finish()
 }
@@ -225,9 +228,19 @@ fn add_file(fields: &mut Fields, name: &str, path: &Path, hash: &blake3::Hash) {
     fields.add("content", hash.to_hex().as_str());
 }
 
-fn add_url(fields: &mut Fields, kind: &str, endpoint: &UrlEndpoint, spec: Option<&UrlSpec>) {
-    fields.add("transport", kind);
-    fields.add("url", endpoint.url.as_str());
+fn add_url(fields: &mut Fields, server: &ResolvedServer, endpoint: &UrlEndpoint, spec: Option<&UrlSpec>) {
+    fields.add("transport", server.endpoint.kind().as_str());
+    let reads_secrets = !server.secrets.names.is_empty();
+    match spec.map(|it| &it.url).filter(|it| reads_secrets && has_secret(it)) {
+        // The query has a secret.
+        Some(written) => {
+            let mut url = endpoint.url.clone();
+            url.set_query(None);
+            fields.add("url", url.as_str());
+            fields.add("written", &written_text(written));
+        }
+        None => fields.add("url", endpoint.url.as_str()),
+    }
     fields.show(ProgramPart::Url, shown_url(endpoint));
     let mut headers: Vec<(&str, String)> = match spec {
         Some(spec) => spec.headers.iter().map(|(name, value)| (name.as_str(), written_text(value))).collect(),
@@ -273,6 +286,12 @@ fn project_folder(server: &ResolvedServer) -> PathBuf {
     hidden.and_then(Path::parent).unwrap_or(folder).to_owned()
 }
 
+/// Whether a value has a secret of the user, which changes without a new approval.
+fn has_secret(value: &ConfigValue) -> bool {
+    let ConfigValue::Template(parts) = value else { return false };
+    parts.iter().any(|it| matches!(it, TemplatePart::Secret(_) | TemplatePart::Input(_)))
+}
+
 /// A value as the file has it: references stay references.
 fn written_text(value: &ConfigValue) -> String {
     let part_text = |part: &TemplatePart| match part {
@@ -282,6 +301,7 @@ fn written_text(value: &ConfigValue) -> String {
         TemplatePart::VariableOr { name, default } => format!("${name}-'{}'", default.expose()),
         TemplatePart::Input(id) => format!("input {id}"),
         TemplatePart::File(path) => format!("file {path}"),
+        TemplatePart::Secret(name) => format!("secret {name}"),
     };
     match value {
         ConfigValue::Literal(text) => format!("'{}'", text.expose()),

@@ -19,7 +19,6 @@ use mcp_host_model::ErrorKind;
 use mcp_host_runtime::{DesiredServers, FailedServer, HostError};
 
 use crate::args::{Format, ServerArgs};
-use crate::config::approval::ask_about_servers;
 use crate::config::context::Context;
 use crate::config::file::ConfigFile;
 use crate::config::lock::load_approval;
@@ -59,7 +58,7 @@ async fn prepare(context: &Context, servers: &ServerArgs) -> Result<(DesiredServ
     let ServerArgs { file, server } = servers;
     let file = context.open_and_report(file.as_deref()).await?;
     let lock = LockState::new(load_approval(context, &file.path).await);
-    ask_about_servers(context, &file.loaded.desired.servers).await;
+    let file = context.ask_for_approval(file).await?;
     let desired = if file.loaded.refused { refused_servers(&file) } else { file.loaded.desired };
     Ok((select_server(desired, server.as_deref())?, lock))
 }
