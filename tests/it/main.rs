@@ -29,6 +29,7 @@ mod sse;
 mod supervision;
 mod terminal_injection;
 mod threats;
+mod user_secrets;
 mod watched_host;
 mod websocket;
 mod yaml_language_server;
