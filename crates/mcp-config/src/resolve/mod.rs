@@ -317,7 +317,7 @@ impl Resolver<'_> {
         let mut res = sandbox.clone();
         let Sandbox { read, write, deny_read, deny_write, .. } = &mut res;
         for path in [read, write, deny_read, deny_write].into_iter().flatten() {
-            let text = self.resolve_text(path, &pointer);
+            let text = self.in_public(|resolver| resolver.resolve_text(path, &pointer));
             let in_home = text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
             let resolved = match in_home.zip(self.home()) {
                 Some((rest, home)) => format!("{home}{rest}").into(),
