@@ -178,7 +178,8 @@ fn planted_secrets_are_in_the_keyring_and_nowhere_else() {
     assert_eq!((call.code, call.stdout.trim()), (Some(0), STDIO_SECRET), "{call:#?}");
     let call = keyring.run(&["call", "servers.json", "env", "name=DEMO_INPUT", "--server", "near"]);
     assert_eq!((call.code, call.stdout.trim()), (Some(0), INPUT_SECRET), "{call:#?}");
-    let call = keyring.run(&["call", "servers.json", "far__echo", "text=hello", "--server", "far", "--verbose"]);
+    let call =
+        keyring.run(&["call", "servers.json", "far__echo", "text=hello", "--server", "far", "--verbose"]);
     assert_eq!(
         (call.code, call.stdout.trim(), planted_in(&call.stderr)),
         (Some(0), "hello", None),

@@ -69,14 +69,14 @@ impl SecretStore {
 
     /// Where a new secret is stored.
     pub fn place(&self) -> SecretPlace {
-        let file = |reason: String| SecretPlace::File { folder: self.files.folder().to_owned(), reason };
         #[cfg(feature = "keyring")]
-        return match &self.keyring {
-            Ok(_) => SecretPlace::Keyring,
-            Err(error) => file(error.to_string()),
+        let reason = match &self.keyring {
+            Ok(_) => return SecretPlace::Keyring,
+            Err(error) => error.to_string(),
         };
         #[cfg(not(feature = "keyring"))]
-        file("this program was built without one".to_owned())
+        let reason = "this program was built without one".to_owned();
+        SecretPlace::File { folder: self.files.folder().to_owned(), reason }
     }
 
     /// The secret with this name.
