@@ -44,8 +44,11 @@ impl KeyringSession {
         let mut lines = BufReader::new(session.stdout.take().unwrap()).lines().map(Result::unwrap);
         let address = lines.find(|it| it.starts_with("unix:")).unwrap();
         let res = KeyringSession { home, session, address };
-        // The service is on the bus a moment after its start.
-        block_until(|| res.run(&["secret", "list", "--format", "json"]).json()["stored_in"] == "keyring");
+        // The keyring is on the bus, and then unlocked, a moment after its start.
+        block_until(|| {
+            res.try_set("PROBE", "x").starts_with("`PROBE` is stored in the keyring of the system")
+        });
+        assert_eq!(res.run(&["secret", "remove", "PROBE"]).code, Some(0));
         Some(res)
     }
 
@@ -65,11 +68,15 @@ impl KeyringSession {
         self.command(arguments).finish()
     }
 
-    fn set(&self, name: &str, value: &str) {
+    /// Stores a secret, and returns what the program prints.
+    fn try_set(&self, name: &str, value: &str) -> String {
         let mut child = self.command(&["secret", "set", name]).piped_input().start();
         writeln!(child.stdin.take().unwrap(), "{value}").unwrap();
-        let output = child.wait_with_output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    }
+
+    fn set(&self, name: &str, value: &str) {
+        let text = self.try_set(name, value);
         assert!(text.starts_with(&format!("`{name}` is stored in the keyring of the system")), "{text}");
     }
 
