@@ -33,9 +33,10 @@ impl KeyringSession {
             return None;
         }
         let home = tempfile::tempdir().unwrap();
-        // The keyring ends with the session, which ends with its input.
-        let script = "printf password | gnome-keyring-daemon --unlock --foreground --components=secrets & \
-                      echo $DBUS_SESSION_BUS_ADDRESS; cat; kill $!; wait";
+        // The daemon returns when it is on the bus, so that the bus starts no second one. It ends with the session, which
+        // ends with its input.
+        let script = "printf password | gnome-keyring-daemon --unlock --components=secrets >/dev/null; \
+                      echo $DBUS_SESSION_BUS_ADDRESS; cat";
         let mut command = Command::new("dbus-run-session");
         command.args(["--", "sh", "-c", script]).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
         command.env("HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
