@@ -75,6 +75,7 @@ fn template_text(value: &ConfigValue) -> Option<String> {
         TemplatePart::VariableOr { name, default: _ } => format!("${{{name}-}}"),
         TemplatePart::Input(id) => format!("${{input:{id}}}"),
         TemplatePart::File(path) => format!("${{file:{path}}}"),
+        TemplatePart::Secret(name) => format!("${{secret:{name}}}"),
     };
     match value {
         ConfigValue::Literal(_) => None,
