@@ -70,7 +70,7 @@ const LONG_VERSION: &str = concat!(
     env!("MCP_HOST_COMMIT"),
     "\ntarget: ",
     env!("MCP_HOST_TARGET"),
-    "\nfeatures: stdio, http, sse, websocket, oauth, watch"
+    "\nfeatures: stdio, http, sse, websocket, keyring, oauth, watch"
 );
 
 /// Runs MCP servers from the configuration files that you already have.
