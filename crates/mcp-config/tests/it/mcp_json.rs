@@ -124,26 +124,6 @@ fn dia_07_each_key_has_its_unit() {
     assert_eq!(limits(r#""startup_timeout_sec": 20"#).startup.as_secs_f64(), 20.0);
 }
 
-/// RPT-116
-#[test]
-fn rpt_116_timeout_has_the_unit_of_the_program() {
-    let check = |file: &str, key: &str, timeout: &str, want: f64, warns: bool| {
-        let command = if key == "extensions" { "cmd" } else { "command" };
-        let entry = format!(r#"{{"{command}": "x", "type": "stdio", "name": "a", "timeout": {timeout}}}"#);
-        let reading = read_named(file, &format!(r#"{{"{key}": {{"a": {entry}}}}}"#));
-        assert_eq!(reading.servers[0].limits.request.as_secs_f64(), want, "{file} {timeout}");
-        assert_eq!(diagnostic_lines(&reading).contains("'timeout'"), warns, "{file} {timeout}");
-    };
-    check("/p/.gemini/settings.json", "mcpServers", "3000", 3.0, false);
-    check("/p/.gemini/settings.json", "mcpServers", "60", 60.0, true);
-    check("/p/.mcp.json", "mcpServers", "2000", 2.0, false);
-    check("/p/crush.json", "mcp", "3000", 3000.0, false);
-    check("/p/cline_mcp_settings.json", "mcpServers", "3600", 3600.0, false);
-    check("/p/goose/config.yaml", "extensions", "3000", 3000.0, false);
-    check("/p/mcp.json", "mcpServers", "3000", 3.0, true);
-    check("/p/mcp.json", "mcpServers", "60", 60.0, false);
-}
-
 #[test]
 fn dia_07_excluded_tools_are_hidden_even_if_included() {
     let filter = |fields: &str| {

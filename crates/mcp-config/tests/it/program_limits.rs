@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mcp_host_config::{Document, Profile, ResolveContext, read, resolve};
+use mcp_host_config::{Code, Document, Profile, ResolveContext, read, resolve};
 
 /// Reads an entry from the file of a program; expects the limits of a start and of a request in seconds, and what
 /// limits a start in the program.
@@ -13,6 +13,28 @@ fn check_start(file: &str, text: &str, want: (f64, f64, &str)) {
     let limit = server.origin.start_limit.map(|it| it.to_string()).unwrap_or_default();
     let limits = &server.limits;
     assert_eq!((limits.startup.as_secs_f64(), limits.request.as_secs_f64(), &*limit), want, "{file} {text}");
+}
+
+/// RPT-116
+#[test]
+fn rpt_116_timeout_has_the_unit_of_the_program() {
+    let check = |file: &str, key: &str, timeout: &str, want: f64, warns: bool| {
+        let command = if key == "extensions" { "cmd" } else { "command" };
+        let entry = format!(r#"{{"{command}": "x", "type": "stdio", "name": "a", "timeout": {timeout}}}"#);
+        let text = format!(r#"{{"{key}": {{"a": {entry}}}}}"#);
+        let reading = read(&Document::new(file, &text, Profile::McpJson));
+        assert_eq!(reading.servers[0].limits.request.as_secs_f64(), want, "{file} {timeout}");
+        let has_warning = reading.diagnostics.iter().any(|it| it.code == Code::SuspiciousUnit);
+        assert_eq!(has_warning, warns, "{file} {timeout}");
+    };
+    check("/p/.gemini/settings.json", "mcpServers", "3000", 3.0, false);
+    check("/p/.gemini/settings.json", "mcpServers", "60", 60.0, true);
+    check("/p/.mcp.json", "mcpServers", "2000", 2.0, false);
+    check("/p/crush.json", "mcp", "3000", 3000.0, false);
+    check("/p/cline_mcp_settings.json", "mcpServers", "3600", 3600.0, false);
+    check("/p/goose/config.yaml", "extensions", "3000", 3000.0, false);
+    check("/p/mcp.json", "mcpServers", "3000", 3.0, true);
+    check("/p/mcp.json", "mcpServers", "60", 60.0, false);
 }
 
 /// RPT-110
