@@ -121,7 +121,7 @@ impl BenchServer {
         };
         into.push('}');
         if self.changes.load(Ordering::Relaxed) > changes {
-            into.push_str("\n");
+            into.push('\n');
             into.push_str(LIST_CHANGED);
         }
         answer

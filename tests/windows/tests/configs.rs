@@ -3,8 +3,6 @@
 //! `configs/` has the files under the paths that they have in a home folder, and `expected.json` what each server is
 //! started with. `cargo xtask windows --wine` starts the same servers.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

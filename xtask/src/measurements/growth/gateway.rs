@@ -137,7 +137,7 @@ impl Load {
     /// Waits until the first line, which says that the sessions are open.
     pub(super) fn wait_for_sessions(&mut self) -> Result<(), Error> {
         let stdout = self.child.stdout.as_mut().expect("standard output is piped");
-        // One byte at a time, so that the last line is not read.
+        #[expect(clippy::unbuffered_bytes, reason = "a buffer would read the last line too")]
         let first = stdout.bytes().map_while(Result::ok).find(|byte| *byte == b'\n');
         first.map(drop).ok_or_else(|| Error::message(format!("load {} failed", self.command)))
     }

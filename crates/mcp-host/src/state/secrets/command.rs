@@ -107,8 +107,8 @@ mod tests {
 
     /// Runs `sh` with a script, and returns the secret or the error.
     fn run(script: &str, timeout: Duration) -> Result<String, String> {
-        let words = serde_json::to_string(&["sh", "-c", script, "{name}"]).unwrap();
-        let command = SecretCommand::parse(&words).unwrap();
+        let words = serde_json::to_string(&["sh", "-c", script, "{name}"]).expect("texts serialize");
+        let command = SecretCommand::parse(&words).expect("the words are a command");
         command.run("KEY", timeout).map(|it| it.expose().to_owned()).map_err(|it| it.message)
     }
 
