@@ -33,8 +33,8 @@ impl KeyringSession {
             return None;
         }
         let home = tempfile::tempdir().unwrap();
-        // The daemon returns when it is on the bus, so that the bus starts no second one. It ends with the session, which
-        // ends with its input.
+        // The daemon returns when it is on the bus, so that the bus starts no second one. It ends with the session,
+        // which ends with its input.
         let script = "printf password | gnome-keyring-daemon --unlock --components=secrets >/dev/null; \
                       echo $DBUS_SESSION_BUS_ADDRESS; cat";
         let mut command = Command::new("dbus-run-session");

@@ -1,7 +1,7 @@
 //! The user's secrets in the values of a server.
 //!
-//! A secret is replaced only where other users of the machine cannot see it and no message repeats it: not in arguments,
-//! which the list of processes shows, nor in the address of a URL.
+//! A secret is replaced only where other users of the machine cannot see it and no message repeats it: not in
+//! arguments, which the list of processes shows, nor in the address of a URL.
 
 use mcp_host_model::{ConfigValue, Secret, TemplatePart};
 
