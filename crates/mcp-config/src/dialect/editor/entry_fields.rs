@@ -107,7 +107,7 @@ impl EntryFields {
                 sandbox_enabled: reader.read_one(EntryField::SandboxEnabled),
             },
             urls: reader.read_slots(EntryField::Url).map(|(key, slot)| EntryUrl { key, slot }).collect(),
-            headers: choose_given(headers, context),
+            headers: choose_given(headers.into_iter(), context),
             header_variables: reader.read_one(EntryField::HeaderVariables),
             token_variable: reader.read_one(EntryField::TokenVariable),
             durations: Durations {
@@ -160,12 +160,15 @@ impl FieldReader<'_> {
 
     /// Reads a field; reports a second key with a value.
     fn read_one<'de, T: Deserialize<'de>>(&self, field: EntryField) -> NullableField<T> {
-        choose_given(self.read_all(field), self.context)
+        choose_given(self.read_slots(field).map(|(_, slot)| slot), self.context)
     }
 }
 
 /// Chooses the field that is given; the first if none is. Reports a second one that is given.
-fn choose_given<T>(slots: Vec<NullableField<T>>, context: &ReadContext) -> NullableField<T> {
+fn choose_given<T>(
+    slots: impl Iterator<Item = NullableField<T>>,
+    context: &ReadContext,
+) -> NullableField<T> {
     let choose = |first: NullableField<T>, second: NullableField<T>| {
         if !second.is_given() {
             return first;
@@ -177,5 +180,5 @@ fn choose_given<T>(slots: Vec<NullableField<T>>, context: &ReadContext) -> Nulla
         }
         second
     };
-    slots.into_iter().reduce(choose).expect("a field has a key")
+    slots.reduce(choose).expect("a field has a key")
 }
