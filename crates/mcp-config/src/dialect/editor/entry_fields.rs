@@ -165,10 +165,7 @@ impl FieldReader<'_> {
 }
 
 /// Chooses the field that is given; the first if none is. Reports a second one that is given.
-fn choose_given<T>(
-    slots: impl Iterator<Item = NullableField<T>>,
-    context: &ReadContext,
-) -> NullableField<T> {
+fn choose_given<T>(slots: impl Iterator<Item = NullableField<T>>, context: &ReadContext) -> NullableField<T> {
     let choose = |first: NullableField<T>, second: NullableField<T>| {
         if !second.is_given() {
             return first;
