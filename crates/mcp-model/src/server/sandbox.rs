@@ -63,6 +63,24 @@ impl SandboxPreset {
     }
 }
 
+impl Sandbox {
+    /// The sandbox as JSON with all its members. Two sandboxes with the same text are equal.
+    pub fn to_json(&self) -> String {
+        let Sandbox { preset, read, write, deny_read, deny_write, ports, env } = self;
+        // Sorted, so that the text does not depend on how a JSON object orders its members.
+        serde_json::json!({
+            "deny_read": deny_read,
+            "deny_write": deny_write,
+            "env": env,
+            "ports": ports,
+            "preset": preset.as_str(),
+            "read": read,
+            "write": write,
+        })
+        .to_string()
+    }
+}
+
 impl fmt::Display for Sandbox {
     /// `project, may write /w, may connect to port 443`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,6 +122,13 @@ mod tests {
             sandbox.to_string(),
             "project, may read /a /b, may write /w, may not read /a/x, may not write /w/x, inherits TOKEN, \
              may connect to port 53 443"
+        );
+        assert_eq!(
+            sandbox.to_json(),
+            concat!(
+                r#"{"deny_read":["/a/x"],"deny_write":["/w/x"],"env":["TOKEN"],"ports":[53,443],"#,
+                r#""preset":"project","read":["/a","/b"],"write":["/w"]}"#
+            )
         );
         assert_eq!(Sandbox::new(SandboxPreset::Network).to_string(), "network");
     }

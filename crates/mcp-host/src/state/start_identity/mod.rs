@@ -149,13 +149,15 @@ fn add_process(
         fields.show(ProgramPart::Directory, paths.path(&paths.files.current.join(folder)));
     }
     fields.add("inherited", &format!("{:?}", endpoint.inherit));
-    if endpoint.inherit != EnvInheritance::Safe {
-        fields.show(ProgramPart::Settings, format!("inherits {:?}", endpoint.inherit).to_lowercase());
+    match endpoint.inherit {
+        EnvInheritance::Safe => {}
+        EnvInheritance::None => fields.show(ProgramPart::Settings, "inherits none".to_owned()),
+        EnvInheritance::All => fields.show(ProgramPart::Settings, "inherits all".to_owned()),
     }
     // Not without a sandbox, so that earlier approvals of servers without one stay valid.
     if let Some(sandbox) = &endpoint.sandbox {
-        fields.add("sandbox", &format!("{sandbox:?}"));
-        fields.show(ProgramPart::Settings, paths.text(&format!("{sandbox:?}")));
+        fields.add("sandbox", &sandbox.to_json());
+        fields.show(ProgramPart::Settings, format!("sandbox {}", paths.text(&sandbox.to_json())));
     }
     let written = spec.map_or(&[][..], |it| &it.env[..]);
     let mut variables: Vec<(&str, String)> = Vec::new();
