@@ -1,7 +1,7 @@
 //! The executable parts of a page: files, commands, and their output.
 //!
 //! A code block with `file=PATH` after its language is a file. A `console` block has commands after `$ `, and their
-//! output. `needs=npm` and `needs=curl` name a requirement.
+//! output. `needs=npm`, `needs=curl` and `needs=landlock` name a requirement.
 
 /// An executable part.
 pub(crate) enum Block {
@@ -17,6 +17,8 @@ pub(crate) enum Requirements {
     Nothing,
     /// The npm packages of the tests.
     Npm,
+    /// Landlock in the kernel, which a sandbox needs.
+    Landlock,
     /// The program curl.
     Curl,
 }
@@ -42,6 +44,9 @@ pub(crate) fn blocks(page: &str, text: &str) -> Vec<Block> {
         match (language, rest) {
             ("console", "") => {
                 res.push(Block::Commands { needs: Requirements::Nothing, steps: steps(page, &body) })
+            }
+            ("console", "needs=landlock") => {
+                res.push(Block::Commands { needs: Requirements::Landlock, steps: steps(page, &body) });
             }
             ("console", "needs=npm") => {
                 res.push(Block::Commands { needs: Requirements::Npm, steps: steps(page, &body) });
