@@ -5,14 +5,14 @@
 //! cannot be locked, none is removed.
 
 use std::fs::{self, File, Metadata};
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use fs4::{FileExt, TryLockError};
 use tempfile::{Builder, NamedTempFile};
 
-use super::system::{is_of_same_user, is_same_file};
+use super::system::{is_of_same_user, is_same_file, private_folder_builder, replace};
 
 /// The beginning of the names of temporary files.
 const PREFIX: &str = ".mcp-host-";
@@ -37,6 +37,17 @@ pub(crate) fn create_temp(folder: &Path) -> io::Result<NamedTempFile> {
         remove_stale(folder, &own, SystemTime::now());
     }
     Ok(file)
+}
+
+/// Replaces a file of the state folder atomically and durably, and creates its folder. Only their owner can read both,
+/// from the start. Blocks.
+pub(crate) fn replace_private_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    private_folder_builder().create(folder)?;
+    let mut file = create_temp(folder)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    replace(file, path)
 }
 
 /// Removes the temporary files of killed writers. `own` is the metadata of a file of this process.

@@ -1,14 +1,13 @@
 //! JSON files of the state folder that only their owner can read.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 
 use mcp_host_transport::open_regular_file;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::fs::atomic_write::create_temp;
-use crate::fs::system;
+use crate::fs::atomic_write::replace_private_file;
 
 /// The maximum size of a file.
 const MAX_FILE_BYTES: u64 = 8 << 20;
@@ -27,13 +26,7 @@ pub(crate) fn read<T: DeserializeOwned + Default>(path: &Path) -> io::Result<T> 
 
 /// Replaces a file, and creates its folder. Only their owner can read both. Blocks.
 pub(crate) fn write(path: &Path, content: &impl Serialize) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    system::private_folder_builder().create(folder)?;
-    let mut file = create_temp(folder)?;
-    file.write_all(serde_json::to_string_pretty(content)?.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|it| it.error)?;
-    Ok(())
+    replace_private_file(path, serde_json::to_string_pretty(content)?.as_bytes())
 }
 
 /// The error of a file in a format that this version does not know.

@@ -4,7 +4,7 @@
 //! serialize token refreshes. The files are never removed: the system releases a lock when its process ends.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,6 +14,7 @@ use mcp_host_transport::{open_lock_file, open_regular_file};
 use serde_json::{Value, json};
 use url::Url;
 
+use crate::fs::atomic_write::replace_private_file;
 use crate::fs::system;
 
 /// The maximum number of bytes read from a file. A longer file counts as invalid.
@@ -67,7 +68,8 @@ impl FileTokenStore {
     /// Stores a grant with the time at which it was saved.
     pub(crate) fn save_at(&self, saved: u64, grant: &Grant) -> Result<(), TokenStoreError> {
         let path = self.path(&grant.resource, &grant.issuer);
-        self.write(&path, text(saved, grant).as_bytes()).map_err(|it| store_error("write", &path, &it))
+        replace_private_file(&path, text(saved, grant).as_bytes())
+            .map_err(|it| store_error("write", &path, &it))
     }
 
     /// Opens the lock file of a resource, and creates it if needed. Does not lock it.
@@ -77,16 +79,6 @@ impl FileTokenStore {
             .create(&self.folder)
             .map_err(|it| store_error("create", &self.folder, &it))?;
         open_lock_file(&path).map_err(|it| store_error("open", &path, &it))
-    }
-
-    /// Replaces a file atomically and durably.
-    fn write(&self, path: &Path, text: &[u8]) -> io::Result<()> {
-        system::private_folder_builder().create(&self.folder)?;
-        // The temporary file has mode 0600 from the start, so the token is never readable by others.
-        let mut file = crate::fs::atomic_write::create_temp(&self.folder)?;
-        file.write_all(text)?;
-        file.as_file().sync_all()?;
-        system::replace(file, path)
     }
 }
 

@@ -1,15 +1,14 @@
 //! Secrets in files of mode 0600, one each, for systems without a keyring.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use mcp_host_config::is_secret_name;
 use mcp_host_model::Secret;
 use mcp_host_transport::open_regular_file;
 
-use crate::fs::atomic_write::create_temp;
-use crate::fs::system;
+use crate::fs::atomic_write::replace_private_file;
 use crate::state::secrets::{MAX_SECRET_BYTES, SecretError};
 
 /// The end of the names of the files.
@@ -51,15 +50,8 @@ impl PrivateFiles {
     /// Stores a secret, and replaces the earlier one.
     pub(crate) fn set(&self, name: &str, value: &Secret) -> Result<(), SecretError> {
         let path = self.path(name);
-        let write = || {
-            system::private_folder_builder().create(&self.folder)?;
-            // The temporary file has mode 0600 from the start.
-            let mut file = create_temp(&self.folder)?;
-            file.write_all(value.expose().as_bytes())?;
-            file.as_file().sync_all()?;
-            system::replace(file, &path)
-        };
-        write().map_err(|it| file_error("write", &path, &it))
+        let written = replace_private_file(&path, value.expose().as_bytes());
+        written.map_err(|it| file_error("write", &path, &it))
     }
 
     /// Removes a secret. Returns whether there was one.
