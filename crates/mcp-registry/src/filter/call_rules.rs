@@ -29,12 +29,12 @@ pub fn tool_action(hints: ToolHints, is_approved: bool) -> ToolAction {
     }
 }
 
-/// Returns the position of the first rule that matches a call.
+/// Returns the first rule that matches a call.
 pub fn find_call_rule<'r>(
     rules: impl IntoIterator<Item = &'r CallRule>,
     call: &CallFacts<'_>,
-) -> Option<usize> {
-    rules.into_iter().position(|rule| matches(rule, call))
+) -> Option<&'r CallRule> {
+    rules.into_iter().find(|rule| matches(rule, call))
 }
 
 fn matches(rule: &CallRule, call: &CallFacts<'_>) -> bool {
@@ -60,7 +60,8 @@ mod tests {
             let (server, tool) = call.split_once('/').unwrap();
             let (server, action) = (ServerId::parse(server).unwrap(), action.parse().unwrap());
             let found = find_call_rule(&rules, &CallFacts { server: &server, tool, action, user });
-            found.map_or("-".to_owned(), |it| it.to_string())
+            let position = |found| rules.iter().position(|it| std::ptr::eq(it, found)).unwrap();
+            found.map_or("-".to_owned(), |it| position(it).to_string())
         });
         assert_eq!(got.collect::<Vec<_>>().join(" "), want);
     }

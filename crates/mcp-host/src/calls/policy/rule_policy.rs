@@ -87,13 +87,11 @@ impl RulePolicy {
     /// count after those of the host. In a file that was found in a project, `allow` cannot lift the default of the
     /// host.
     pub fn explain(&self, configured: Option<&ResolvedServer>, facts: &CallFacts<'_>) -> RuleDecision {
-        if let Some(at) = find_call_rule(&self.rules, facts) {
-            let rule = &self.rules[at];
+        if let Some(rule) = find_call_rule(&self.rules, facts) {
             return RuleDecision { effect: rule.effect, rule: Some(rule.to_string().into()) };
         }
         if let Some(server) = configured
-            && let Some(at) = find_call_rule(server.spec.calls.iter(), facts)
-            && let Some(rule) = server.spec.calls.iter().nth(at)
+            && let Some(rule) = find_call_rule(server.spec.calls.iter(), facts)
         {
             let text = format!("{rule} (entry '{}')", facts.server);
             let is_own = !server.needs_approval || rule.effect != CallEffect::Allow;
