@@ -13,7 +13,8 @@ use mcp_host_registry::JsonDigest;
 use serde::{Deserialize, Serialize};
 
 use crate::fs::private_json;
-use crate::state::approved_servers::{file_of, server_fingerprint};
+use crate::state::approved_servers::file_of;
+use crate::state::start_identity::start_identity;
 
 /// The version of the file's format.
 const VERSION: u32 = 1;
@@ -90,7 +91,7 @@ impl CallSubject {
         user: Option<&str>,
     ) -> CallSubject {
         let mut hasher = blake3::Hasher::new();
-        let own = configured.map(server_fingerprint).unwrap_or_default();
+        let own = configured.map(|it| start_identity(it).fingerprint).unwrap_or_default();
         let definition = JsonDigest::of(&tool.raw).to_string();
         for field in [server.as_str(), &own, &definition, user.unwrap_or_default()] {
             // The length separates the fields.

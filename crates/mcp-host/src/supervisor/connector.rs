@@ -393,7 +393,6 @@ fn changes_to_reread(session: &Session) -> ListChangeCounts {
     }
 }
 
-/// Returns the error of a failed connection (HD-116, HD-FR021), with the server's name and command or URL.
 /// Runs a check that reads files before a start.
 async fn blocking_check(
     server: &ResolvedServer,
@@ -405,6 +404,7 @@ async fn blocking_check(
     })
 }
 
+/// Returns the error of a failed connection (HD-116, HD-FR021), with the server's name and command or URL.
 fn connect_error(server: &ResolvedServer, error: ConnectError) -> HostError {
     let failure = server_error(server, error.kind(), &error).with_opening(error.message_opening());
     HostError { help: connect_help(server, &error), connect_error: Some(Arc::new(error)), ..failure }

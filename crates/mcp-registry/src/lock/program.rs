@@ -67,7 +67,7 @@ impl ProgramRecord {
         ProgramPart::VARIANTS.iter().copied().filter(|it| self.part(*it) != other.part(*it)).collect()
     }
 
-    /// Describes the difference, for messages: `its arguments are now `a`, and `b` was approved`.
+    /// Describes each part that differs, for messages: ``arguments: `b`, approved: `a` ``.
     pub fn describe_changes(&self, now: &ProgramRecord) -> Vec<String> {
         let text = |texts: &[String]| match texts {
             [] => "none".to_owned(),

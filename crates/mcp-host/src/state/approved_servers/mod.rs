@@ -196,8 +196,3 @@ pub(crate) fn file_of(server: &ResolvedServer) -> String {
     let file = Path::new(&server.spec.origin.file);
     fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()).display().to_string()
 }
-
-/// Returns the fingerprint of what a server starts or connects to. Reads scripts of the project.
-pub(crate) fn server_fingerprint(server: &ResolvedServer) -> String {
-    start_identity(server).fingerprint
-}
