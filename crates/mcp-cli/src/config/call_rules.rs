@@ -1,7 +1,6 @@
 //! The rules for calls of a command: those of the administrator, then those of the command line.
 
 use std::env;
-use std::io::Read;
 use std::path::Path;
 
 use mcp_host_model::{CallEffect, CallRule};
@@ -11,6 +10,7 @@ use mcp_host_transport::open_regular_file;
 use crate::args::CallRuleArgs;
 use crate::config::project_trust::read_administrator_file;
 use crate::output::failure::Failure;
+use crate::runtime::bounded_read::{read_bytes, to_text};
 use crate::runtime::run_blocking;
 
 /// The rules of the administrator, which come first.
@@ -35,9 +35,9 @@ pub(crate) fn read_rules_blocking(args: &CallRuleArgs) -> Result<CallRuleOptions
     options.rules.extend(call_rule.iter().cloned());
     if let Some(path) = call_rules {
         let failed = |error| Failure::usage(format!("--call-rules: cannot read {}: {error}", path.display()));
-        let mut text = String::new();
-        let file = open_regular_file(path).map_err(failed)?;
-        file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(failed)?;
+        let bytes =
+            open_regular_file(path).and_then(|file| read_bytes(file, MAX_FILE_BYTES)).map_err(failed)?;
+        let text = to_text(bytes).map_err(failed)?;
         options.rules.extend(parse_rules(&text, path)?);
     }
     options.default = call_default.unwrap_or(CallEffect::Allow);
@@ -78,5 +78,15 @@ mod tests {
     fn cp_015_file_of_rules_has_one_per_line() {
         check("# all\nask tools=a\n\n  deny  \n", "ask tools=a; deny");
         check("ask\nalow\n", "r, line 2: a rule begins with `allow`, `ask` or `deny`");
+    }
+
+    #[test]
+    fn cp_015_rules_behind_the_limit_of_a_file_are_not_lost_silently() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rules");
+        std::fs::write(&path, "#".repeat(MAX_FILE_BYTES as usize) + "\ndeny\n").unwrap();
+        let args = CallRuleArgs { call_rule: Vec::new(), call_rules: Some(path), call_default: None };
+        let Err(Failure::Error { message, .. }) = read_rules_blocking(&args) else { panic!() };
+        assert!(message.ends_with("larger than 1 MiB"), "{message}");
     }
 }

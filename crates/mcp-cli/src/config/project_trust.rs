@@ -5,12 +5,13 @@
 
 use std::env;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use mcp_host_runtime::ApprovedServers;
 use serde::Deserialize;
 
+use crate::runtime::bounded_read::{read_bytes, to_text};
 use crate::runtime::system;
 
 /// The administrator's policy.
@@ -94,8 +95,7 @@ pub(crate) fn read_administrator_file(path: &Path, max_bytes: u64) -> Result<Opt
     if !system::is_trusted(path, &metadata) {
         return Err(failed(&"other users can change it"));
     }
-    let mut text = String::new();
-    file.take(max_bytes).read_to_string(&mut text).map_err(|error| failed(&error))?;
+    let text = read_bytes(file, max_bytes).and_then(to_text).map_err(|error| failed(&error))?;
     Ok(Some(text))
 }
 

@@ -9,7 +9,8 @@ use mcp_host_transport::open_named_file;
 pub(crate) fn read_bytes(reader: impl Read, max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if reader.take(max + 1).read_to_end(&mut bytes)? as u64 > max {
-        return Err(io::Error::other(format!("larger than {} MiB", max >> 20)));
+        let limit = if max < 1 << 20 { format!("{} KiB", max >> 10) } else { format!("{} MiB", max >> 20) };
+        return Err(io::Error::other(format!("larger than {limit}")));
     }
     Ok(bytes)
 }
@@ -21,6 +22,11 @@ pub(crate) fn read_file(path: &Path, max: u64) -> io::Result<String> {
     } else {
         read_bytes(open_named_file(path)?, max)?
     };
+    to_text(bytes)
+}
+
+/// The text of a file.
+pub(crate) fn to_text(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not valid UTF-8"))
 }
 
