@@ -51,19 +51,26 @@ pub(crate) enum ControlReply {
 pub(crate) struct WaitingCall {
     /// The number of its question.
     pub(crate) id: u64,
+    #[serde(flatten)]
+    pub(crate) call: CallDescription,
+}
+
+/// What a question says of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CallDescription {
     pub(crate) server: String,
     pub(crate) tool: String,
     /// What the tool does: `reads`, `writes` or `destructive`.
     pub(crate) action: String,
-    /// The beginning of the arguments.
-    pub(crate) arguments: String,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(default)]
     pub(crate) user: Option<String>,
     pub(crate) rule: String,
     /// Whether an answer exists that is about another definition.
     pub(crate) changed: bool,
     /// How long it waits, in seconds.
     pub(crate) seconds: u64,
+    /// The beginning of the arguments.
+    pub(crate) arguments: String,
 }
 
 /// The answer with this content.

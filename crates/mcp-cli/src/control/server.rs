@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use mcp_host_model::ToolAction;
 use mcp_host_runtime::{PendingQuestion, PendingQuestions};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::Semaphore;
@@ -12,7 +11,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::control::protocol::{
-    ControlReply, ControlRequest, MAX_LINE_BYTES, WaitingCall, call_answer, parse_request, to_line,
+    CallDescription, ControlReply, ControlRequest, MAX_LINE_BYTES, WaitingCall, call_answer, parse_request,
+    to_line,
 };
 use crate::control::system::{ControlListener, ControlStream};
 
@@ -112,22 +112,18 @@ fn waiting(questions: &PendingQuestions) -> ControlReply {
 
 fn to_waiting_call(pending: &PendingQuestion) -> WaitingCall {
     let question = &pending.question;
-    let action = match question.action {
-        ToolAction::Reads => "reads",
-        ToolAction::Writes => "writes",
-        ToolAction::Destructive => "destructive",
-    };
-    WaitingCall {
-        id: pending.id,
+    let action: &'static str = question.action.into();
+    let call = CallDescription {
         server: question.server.to_string(),
         tool: question.tool.clone(),
         action: action.to_owned(),
-        arguments: question.arguments.as_str().chars().take(MAX_ARGUMENT_CHARS).collect(),
         user: question.user.as_deref().map(str::to_owned),
         rule: question.rule.to_string(),
         changed: question.is_changed,
         seconds: SystemTime::now().duration_since(pending.asked_at).unwrap_or_default().as_secs(),
-    }
+        arguments: question.arguments.as_str().chars().take(MAX_ARGUMENT_CHARS).collect(),
+    };
+    WaitingCall { id: pending.id, call }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::args::{AnswerArgs, ApprovalsArgs, ApprovalsCommand, Format};
 use crate::config::call_rules::call_answers;
 use crate::config::context::Context;
 use crate::control::client::ControlClient;
-use crate::control::protocol::{ControlReply, ControlRequest, Remember, WaitingCall};
+use crate::control::protocol::{CallDescription, ControlReply, ControlRequest, Remember, WaitingCall};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{count, json, sanitize};
@@ -24,20 +24,7 @@ use crate::runtime::signals::{Signals, run_until_signal};
 struct ListedCall {
     id: String,
     #[serde(flatten)]
-    call: CallFields,
-}
-
-/// What is shown of a call.
-#[derive(Serialize)]
-struct CallFields {
-    server: String,
-    tool: String,
-    action: String,
-    user: Option<String>,
-    rule: String,
-    changed: bool,
-    seconds: u64,
-    arguments: String,
+    call: CallDescription,
 }
 
 /// The JSON document of the list.
@@ -85,13 +72,12 @@ pub(crate) async fn run(
 
 impl ListedCall {
     fn new(process: u32, call: WaitingCall) -> ListedCall {
-        let WaitingCall { id, server, tool, action, arguments, user, rule, changed, seconds } = call;
-        let call = CallFields { server, tool, action, user, rule, changed, seconds, arguments };
+        let WaitingCall { id, call } = call;
         ListedCall { id: format!("{process}-{id}"), call }
     }
 
     fn text(&self) -> String {
-        let CallFields { server, tool, action, user, rule, changed, seconds, arguments } = &self.call;
+        let CallDescription { server, tool, action, user, rule, changed, seconds, arguments } = &self.call;
         let user = user.as_ref().map(|it| format!(" for {}", sanitize::line(it))).unwrap_or_default();
         let changed = if *changed { ", changed since your last answer" } else { "" };
         let [server, tool, action] = [server, tool, action].map(|it| sanitize::line(it));
