@@ -65,8 +65,8 @@ async fn receive(
         } else if line.pop() != Some(b'\n') {
             return Ok(DisconnectReason::Broken("a line is too long or cut off".to_owned()));
         }
-        // The session counts a line that is not JSON-RPC as noise. A server that sends much that nobody waits
-        // for must not occupy a processor.
+        // The session counts a line that is not JSON-RPC as noise. A flood of unsolicited messages must not keep a
+        // CPU core busy.
         if let MessageClass::Unsolicited(_) = inbound.deliver(StreamId::Shared, line.into()) {
             tokio::task::yield_now().await;
         }

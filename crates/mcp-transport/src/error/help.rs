@@ -48,7 +48,7 @@ impl StartFacts<'_> {
         )
     }
 
-    /// What to raise.
+    /// The name of the startup timeout, with the value that limits it in the configuration, for a help text.
     fn limit_text(&self) -> String {
         let own = self.limit.map(|it| format!(" with {it}"));
         format!("the startup timeout{}", own.unwrap_or_default())

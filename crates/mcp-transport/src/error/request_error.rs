@@ -203,8 +203,8 @@ impl RequestError {
         }
     }
 
-    /// When a request may be repeated, by the `Retry-After` of its refusal. `None` if the server does not say so, or if
-    /// that is too late: the caller decides then.
+    /// When a request may be repeated, by the `Retry-After` of its refusal. `None` if the server does not say so, if
+    /// the wait is too long ([`RetryAfter::request_wait`]), or if it ends after `deadline`.
     pub(crate) fn end_of_requested_wait(&self, deadline: Instant) -> Option<Instant> {
         let end = Instant::now() + self.retry_after()?.request_wait()?;
         (end < deadline).then_some(end)

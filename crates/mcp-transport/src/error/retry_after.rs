@@ -30,8 +30,8 @@ impl RetryAfter {
         self.delay.min(MAX_WAIT)
     }
 
-    /// How long a request that is being sent waits: at most ten seconds. `None` if that is too short: the caller
-    /// decides then.
+    /// How long to wait before a request is sent again. `None` if that is more than ten seconds: the caller of the
+    /// request then gets the error instead.
     pub fn request_wait(&self) -> Option<Duration> {
         Some(self.delay).filter(|delay| *delay <= MAX_REQUEST_WAIT)
     }

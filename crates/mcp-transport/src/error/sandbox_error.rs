@@ -4,10 +4,10 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
-    /// The system cannot restrict a process so.
+    /// This operating system has no such sandbox.
     #[error("this system has no sandbox for processes")]
     NoSystem,
-    /// The kernel has no Landlock, an old one, or none that is switched on.
+    /// Landlock is missing in the kernel, too old, or switched off. Contains which.
     #[error("the kernel cannot apply its sandbox: {0}")]
     NoLandlock(String),
     /// The kernel refused a part of the sandbox.

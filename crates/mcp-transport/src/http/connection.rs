@@ -18,8 +18,10 @@ pub(super) struct HttpConnection {
     pub(super) endpoint: Arc<HttpEndpoint>,
     pub(super) client: Client,
     pub(super) target: RequestTarget,
+    /// The engine, which receives the messages of the server.
     pub(super) inbound: Arc<dyn FrameSink>,
     pub(super) sessions: HttpSessions,
+    /// Whether the session is deleted on the server when the connection ends.
     pub(super) terminate_on_close: bool,
     pub(super) send_queue: Mutex<HttpSendQueue>,
     /// Shared by all streams, because a server can open many.
@@ -36,7 +38,7 @@ pub(super) enum DriverCommand {
     Listen(Epoch),
     /// Send queued messages, because another one has finished.
     SendQueued,
-    /// Finish this exchange, whose caller was dropped.
+    /// Finish this exchange, because its caller was dropped.
     TakeOver(RequestId, ExchangeFuture),
 }
 

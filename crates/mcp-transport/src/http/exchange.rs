@@ -14,7 +14,8 @@ use crate::transport::{OutboundMessage, RequestId};
 /// Lets callers send their requests themselves. Does not keep the connection alive.
 pub(super) struct HttpInlineSender {
     connection: Weak<HttpConnection>,
-    /// Sockets belong to the runtime in which they were opened, and are reused by other callers.
+    /// The runtime of the driver. A caller in another runtime does not send its own requests: a socket belongs to the
+    /// runtime in which it was opened, and other callers reuse it.
     runtime: Id,
 }
 

@@ -29,6 +29,7 @@ pub(super) fn configured_session_id(endpoint: &UrlEndpoint) -> Result<Option<Hea
 /// The current session of a connection.
 pub(super) struct HttpSessions(Mutex<HttpSessionState>);
 
+/// The session, and the headers of its messages.
 struct HttpSessionState {
     /// The epoch of the session.
     epoch: Epoch,

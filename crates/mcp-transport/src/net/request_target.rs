@@ -45,7 +45,7 @@ pub(super) struct RequestUris {
 }
 
 impl RequestTarget {
-    /// Creates a target from a URL, whose credentials and fragment are not sent.
+    /// Creates a target from a URL, without its credentials and fragment: these are not sent.
     pub(crate) fn new(mut url: Url) -> RequestTarget {
         // Fails for URLs without a host, to which nothing is sent.
         let _ = url.set_username("");

@@ -17,8 +17,9 @@ use crate::session::list_result::ListResult;
 /// The maximum lifetime of a result, whatever the server allows.
 const MAX_TTL: Duration = Duration::from_secs(60 * 60 * 24);
 
-/// Maximum number of cached resources, and their maximum total size.
+/// Maximum number of cached resources.
 const MAX_RESOURCES: usize = 64;
+/// Maximum total size of the cached resources.
 const MAX_RESOURCE_BYTES: usize = 8 << 20;
 
 /// The cached results of one session.
@@ -34,6 +35,7 @@ pub(crate) struct ResultCache {
 /// The cache of one list.
 pub(crate) struct ListCache<T>(Mutex<Option<CachedList<T>>>);
 
+/// A cached list, with what decides whether it is still valid.
 struct CachedList<T> {
     list: ListResult<T>,
     expires_at: Instant,
@@ -78,6 +80,7 @@ pub(crate) fn expires_at(freshness: Freshness, now: Instant) -> Option<Instant> 
 #[derive(Default)]
 pub(crate) struct ResourceCache(Mutex<ResourceTable>);
 
+/// The cached resources, bounded in number and size.
 #[derive(Default)]
 struct ResourceTable {
     /// The cached resources by URI.
@@ -95,6 +98,7 @@ pub(crate) struct ResourceVersion {
     list_change_count: u64,
 }
 
+/// The content of a resource, with what decides whether it is still valid.
 struct CachedResource {
     result: ResourceResult,
     expires_at: Instant,

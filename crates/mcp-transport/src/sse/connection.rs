@@ -15,5 +15,6 @@ pub(super) struct SseConnection {
     pub(super) message_target: RequestTarget,
     /// The headers of each POST.
     pub(super) headers: HeaderMap,
+    /// The engine, which receives the messages of the server.
     pub(super) inbound: Arc<dyn FrameSink>,
 }

@@ -45,8 +45,8 @@ impl Drop for StartWaiter {
     }
 }
 
-/// Starts `program`, whose environment contains `token`, as the leader of its own process group. Dropping the
-/// future leaves no process behind.
+/// Starts `program` as the leader of its own process group. Its environment contains `token`. Dropping the future
+/// leaves no process behind.
 pub(crate) async fn spawn(program: ChildCommand, token: String) -> io::Result<Child> {
     let (reply, started) = oneshot::channel();
     let (done_sender, done) = mpsc::channel();

@@ -33,6 +33,7 @@ const MAX_READ_LINE_BYTES: usize = 64 << 10;
 #[derive(Clone, Default)]
 pub(crate) struct StderrTail(Arc<Mutex<TailLines>>);
 
+/// The last lines.
 #[derive(Default)]
 struct TailLines {
     lines: VecDeque<String>,

@@ -47,8 +47,10 @@ struct SharedBuffer {
     state: Mutex<BufferState>,
 }
 
+/// The buffered messages, and the state of the writer.
 #[derive(Default)]
 struct BufferState {
+    /// The messages for the next write.
     batch: WriteBatch,
     /// The writer's waker while it waits.
     waker: Option<Waker>,
@@ -90,7 +92,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Clears a written batch, whose bytes no longer count as queued.
+    /// Clears a written batch: its bytes no longer count as queued.
     pub(super) fn release(&self, batch: &mut WriteBatch) {
         self.queue.release_bytes(batch.queued_bytes);
         batch.clear();
@@ -188,7 +190,7 @@ impl WriteBatch {
         self.queued_bytes += queued_bytes;
     }
 
-    /// Adds a command that was in the queue.
+    /// Adds a command from the queue, which has already released its bytes.
     fn add_queued(&mut self, command: Outbound, encoding: StreamEncoding) {
         if let Some(body) = line_body(command, encoding) {
             self.add(&body, 0);

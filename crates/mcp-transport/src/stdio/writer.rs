@@ -42,12 +42,17 @@ pub(super) async fn write_messages(
     }
 }
 
+/// How a write ended.
 enum WriteOutcome {
+    /// All bytes were written.
     All,
+    /// The server has closed its input.
     Closed,
+    /// The server did not read for too long.
     Stalled,
 }
 
+/// Writes all bytes. Stops if the server reads none for `stall_timeout`.
 async fn write_chunk(stdin: &mut StdinPipe, mut bytes: &[u8], stall_timeout: Duration) -> WriteOutcome {
     while !bytes.is_empty() {
         let mut writing = pin!(stdin.write(bytes));

@@ -30,8 +30,9 @@ pub(crate) use outbound::MAX_CALLS;
 pub(crate) use outbound::{DirectSink, FlowState, yield_once};
 pub use outbound::{OutboundQueue, OutboundSender};
 
-/// The last quarter of a grace period is reserved for ending a server by force, but at most this time.
+/// The part of a grace period that is reserved for ending a server by force: the last quarter.
 const FORCE_DIVISOR: u32 = 4;
+/// The maximum of that part.
 const MAX_FORCE_TIME: Duration = Duration::from_millis(500);
 
 /// The time at the end of a grace period that is reserved for ending the server by force. It begins at the deadline of

@@ -18,8 +18,8 @@ use crate::transport::message::Outbound;
 /// low bits of an id.
 pub(crate) const MAX_CALLS: usize = 1 << 16;
 
-/// The batch size is the number of calls in flight divided by this number, between these bounds. Each batch costs a
-/// wake-up and a write.
+/// The batch size is the number of calls in flight divided by this number, between [`MIN_BATCH`] and [`MAX_BATCH`]
+/// messages. Each batch costs a wake-up and a write.
 const BATCH_DIVISOR: usize = 3;
 const MIN_BATCH: usize = 4;
 const MAX_BATCH: usize = 64;

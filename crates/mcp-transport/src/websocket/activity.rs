@@ -32,6 +32,7 @@ pub(super) struct ActivityStream {
 /// The activity of a stream. One task reads and writes, so the lock is never contended.
 pub(super) struct Activity(Mutex<ActivityTimes>);
 
+/// The times of the last read and the last write.
 #[derive(Clone, Copy)]
 struct ActivityTimes {
     last_read: LastRead,

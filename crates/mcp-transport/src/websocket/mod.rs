@@ -93,7 +93,7 @@ struct WebSocketTransport(Arc<WebSocketEndpoint>);
 impl Transport for WebSocketTransport {
     async fn run(self: Box<Self>, link: Link) -> Disconnect {
         let WebSocketTransport(endpoint) = *self;
-        let Link { outbound, inbound: sink, shutdown: mut shutdown_signal } = link;
+        let Link { outbound, inbound, shutdown: mut shutdown_signal } = link;
         let opened = tokio::select! {
             _ = shutdown_signal.requested() => return Disconnect::new(DisconnectReason::Stopped),
             opened = open::open_socket(&endpoint) => opened,
@@ -103,7 +103,7 @@ impl Transport for WebSocketTransport {
                 connection::run_connection(
                     &endpoint,
                     socket,
-                    Link { outbound, inbound: sink, shutdown: shutdown_signal },
+                    Link { outbound, inbound, shutdown: shutdown_signal },
                 )
                 .await
             }

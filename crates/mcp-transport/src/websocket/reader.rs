@@ -19,7 +19,8 @@ use crate::transport::{FrameSink, StreamId};
 /// Reads messages and delivers them to the engine.
 pub(super) struct SocketReader<'a> {
     socket: &'a Socket,
-    sink: Arc<dyn FrameSink>,
+    /// The engine, which receives the messages of the server.
+    inbound: Arc<dyn FrameSink>,
     redactor: &'a Redactor,
     rate_limiter: RateLimiter,
     /// Reading is paused until this time.
@@ -43,13 +44,13 @@ pub(super) struct ReadEnd {
 impl<'a> SocketReader<'a> {
     pub(super) fn new(
         socket: &'a Socket,
-        sink: Arc<dyn FrameSink>,
+        inbound: Arc<dyn FrameSink>,
         redactor: &'a Redactor,
     ) -> SocketReader<'a> {
         let rate_limiter = RateLimiter::new(Instant::now());
         SocketReader {
             socket,
-            sink,
+            inbound,
             redactor,
             rate_limiter,
             paused_until: None,
@@ -101,7 +102,7 @@ impl<'a> SocketReader<'a> {
         match message.iter().find(|it| !it.is_ascii_whitespace()) {
             Some(b'{' | b'[') => {
                 let bytes = message.len();
-                self.rate_limiter.record(self.sink.deliver(StreamId::Shared, message), bytes);
+                self.rate_limiter.record(self.inbound.deliver(StreamId::Shared, message), bytes);
             }
             Some(_) | None => self.record_noise(&message),
         }
@@ -111,7 +112,8 @@ impl<'a> SocketReader<'a> {
     fn record_noise(&mut self, bytes: &[u8]) {
         self.noise_bytes += bytes.len() as u64;
         self.rate_limiter.charge(1, bytes.len());
-        self.sink.record_noise_text(bytes);
+        self.inbound.record_noise_text(bytes);
+        // Only the beginning is cleaned, because a message may be long.
         let beginning = &bytes[..bytes.len().min(4096)];
         self.noise_sample
             .get_or_insert_with(|| self.redactor.clean(&String::from_utf8_lossy(beginning), 120));

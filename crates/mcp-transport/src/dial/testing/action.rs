@@ -19,8 +19,8 @@ pub enum ServerAction {
     KeepOpen,
     /// Sends the first half of the bytes of this message. A server that cannot send halves ignores it.
     SendFirstHalf(String),
-    /// Sends the other half. A server that cannot send halves, or whose requests have responses of their own,
-    /// ignores it.
+    /// Sends the other half. Ignored by a server that cannot send halves, or that has a response of its own for each
+    /// request.
     SendSecondHalf(String),
     /// Ends the connection without a message. If each request has a response of its own, that of the current message.
     Disconnect,

@@ -101,6 +101,7 @@ pub async fn check_transport(
     for era in [Some(Era::Legacy), Some(Era::Modern), None] {
         for row in table::rows().into_iter().filter(|row| row.has_session() == era.is_some()) {
             if !row.applies_to(form) {
+                // A row with a session is skipped in both eras, and listed once.
                 report.skipped.extend((era != Some(Era::Modern)).then_some(row.name));
                 continue;
             }

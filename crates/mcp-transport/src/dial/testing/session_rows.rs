@@ -172,7 +172,7 @@ pub(super) async fn call_with_line_breaks(run: SessionRun) -> String {
     outcomes.join(" | ")
 }
 
-/// Makes a call before whose response the server sends noise.
+/// Makes a call. The server sends noise before its response.
 pub(super) async fn call_with_noise(run: SessionRun) -> String {
     let first = call(&run.session, "first", CallOptions::default()).await;
     let sent: usize = NOISE.iter().map(|it| it.len()).sum();

@@ -255,7 +255,7 @@ impl EventStreamParser {
         None
     }
 
-    /// Starts to skip the current event, whose data continues with `value`. `line_bytes` is the length of the current
+    /// Starts to skip the current event. Its data continues with `value`. `line_bytes` is the length of the current
     /// line so far; 0 if it has ended.
     fn skip_event(&mut self, value: &[u8], line_bytes: usize) {
         let message = match std::mem::replace(&mut self.data, EventData::Absent) {
@@ -385,7 +385,7 @@ impl OverheadCount {
     }
 }
 
-/// Starts to skip a message with the lines `data`, whose next line begins with `value`.
+/// Starts to skip a message with the lines `data` and a next line that begins with `value`.
 fn start_skipped(data: &[u8], value: &[u8]) -> SkippedMessage {
     let mut res = SkippedMessage::start(data);
     res.add(b"\n");

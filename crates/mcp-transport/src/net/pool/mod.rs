@@ -27,6 +27,7 @@ const MAX_IDLE: Duration = Duration::from_secs(4);
 #[derive(Default)]
 pub(super) struct Pool(Mutex<PoolState>);
 
+/// The idle connections, and the tasks of the pool.
 #[derive(Default)]
 struct PoolState {
     /// HTTP/1.1 connections with the start of their idle time, the most recent last.

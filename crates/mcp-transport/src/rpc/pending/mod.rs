@@ -37,6 +37,7 @@ enum CallState {
     Done(RpcOutcome),
 }
 
+/// The calls in flight, and how the connection ended.
 #[derive(Default)]
 struct CallTable {
     calls: Slab<PendingCall>,
@@ -52,7 +53,7 @@ struct CallTable {
     recent_calls: RecentCalls,
 }
 
-/// How the requests for callers ended, other than those of the session itself.
+/// Counts the requests that were sent for callers, by their end. Those of the session itself are not counted.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CallerRequests {
     /// The number of responses.
@@ -139,8 +140,8 @@ impl PendingCalls {
         drop(waker);
     }
 
-    /// Removes call `id`, whose future was dropped. Returns true if the call had no outcome, so that the server may
-    /// still work on it.
+    /// Removes call `id` because its future was dropped. Returns true if the call had no outcome, so that the server
+    /// may still work on it.
     pub(crate) fn remove(&self, id: RequestId) -> bool {
         let mut table = self.0.lock();
         if table.get(id).is_none() {

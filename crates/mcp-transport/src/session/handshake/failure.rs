@@ -27,8 +27,13 @@ pub(crate) enum HandshakeFailure {
     /// Any other failure, for example a refused HTTP request or an invalid response.
     Other(ConnectError),
     /// Not a failure: the server answered `initialize`, but possibly only because it was not ready for the probe. It is
-    /// connected again, with these eras.
-    Restart { eras: Eras, legacy: Box<NegotiatedSession> },
+    /// connected again.
+    Restart {
+        /// The eras to try on the new connection.
+        eras: Eras,
+        /// The result of `initialize`.
+        legacy: Box<NegotiatedSession>,
+    },
 }
 
 impl HandshakeFailure {

@@ -205,6 +205,7 @@ fn is_ended_by_peer(disconnect: &Disconnect) -> bool {
 /// Repeats the handshake on a running connection after the server lost the session.
 pub(crate) async fn reopen(handshake: HandshakeConnection<'_>) -> Result<NegotiatedSession, ConnectError> {
     let limit = handshake.options.limits.startup;
+    // The connection stays open, but the errors need the reason of an end.
     let no_disconnect = || Arc::new(Disconnect::new(DisconnectReason::Stopped));
     match tokio::time::timeout(limit, handshake.initialize()).await {
         Ok(Ok(negotiated)) => Ok(negotiated),

@@ -84,7 +84,7 @@ impl Session {
                 request_params::without_members(request.extra_params, &["inputResponses", "requestState"]);
             for _ in 0..MAX_ROUNDS {
                 let wait_started_at = Instant::now();
-                let input_params = self.input_params(&request, &response.raw, max_pause).await?;
+                let input_params = self.run_input_handlers(&request, &response.raw, max_pause).await?;
                 // The time that the caller's handlers needed does not count against the server.
                 let waited = wait_started_at.elapsed().min(max_pause);
                 max_pause -= waited;
@@ -106,7 +106,7 @@ impl Session {
 
     /// Runs the handlers for the input that `response` requires. Returns the input and the server's state as members of
     /// the parameters of the next request.
-    async fn input_params(
+    async fn run_input_handlers(
         &self,
         request: &OutboundRequest<'_>,
         response: &RawResponse,

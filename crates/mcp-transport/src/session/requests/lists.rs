@@ -295,7 +295,7 @@ impl<T> ListPages<T> {
         let list = &mut self.list;
         let items_before = list.items.len() + list.rejected.len();
         if list.items.is_empty() {
-            // Most lists have one page, whose items are not copied.
+            // Most lists have one page: its items are not copied.
             list.items = page.items;
         } else {
             list.items.extend(page.items);

@@ -42,7 +42,9 @@ impl<T> CallResponse<T> {
 
 /// A response that is not parsed yet.
 pub(crate) struct RawResponse {
+    /// The whole message.
     pub(super) frame: Bytes,
+    /// The position of the result or error in the message.
     pub(super) payload_start: usize,
     /// The era of the server.
     pub(super) era: Era,

@@ -33,8 +33,9 @@ pub const DEFAULT_TASK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 /// The longest pause between polls if the server states none. The first pauses are shorter.
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The first and shortest pause between polls, and the longest one that a server can request.
+/// The first and shortest pause between polls.
 const FIRST_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// The longest pause between polls that a server can request.
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Maximum number of inputs of one task.
@@ -116,7 +117,7 @@ impl Session {
     /// Requests the state of a task (`tasks/get`).
     pub async fn get_task(&self, id: &str, options: &CallOptions) -> Result<Task, CallError> {
         let response =
-            self.task_request(Method::GetTask, id, "", ServerRequestPermission::Denied, options).await?;
+            self.send_task_request(Method::GetTask, id, "", ServerRequestPermission::Denied, options).await?;
         Ok(self.redact_task(response.read()?))
     }
 
@@ -133,8 +134,8 @@ impl Session {
         let deadline = WaitDeadline { at: deadline, limit: timeout };
         let options = CallOptions { timeout: None, retry: RetryPolicy::Once, ..options.clone() };
         let response = match self.era() {
-            Era::Legacy => self.legacy_task_result(task, &options, deadline).await?,
-            Era::Modern => self.modern_task_result(task, &options, deadline).await?,
+            Era::Legacy => self.poll_legacy_task(task, &options, deadline).await?,
+            Era::Modern => self.poll_modern_task(task, &options, deadline).await?,
         };
         response.into_response(self.dial.as_ref())
     }
@@ -166,7 +167,7 @@ impl Session {
 
     /// Cancels a task. Fails if the task has ended or does not exist.
     pub async fn cancel_task(&self, id: &str, options: &CallOptions) -> Result<(), CallError> {
-        self.task_request(Method::CancelTask, id, "", ServerRequestPermission::Denied, options)
+        self.send_task_request(Method::CancelTask, id, "", ServerRequestPermission::Denied, options)
             .await
             .map(drop)
     }
@@ -192,7 +193,7 @@ impl Session {
     }
 
     /// Polls a task of 2025-11-25 while it works, then requests its result.
-    async fn legacy_task_result(
+    async fn poll_legacy_task(
         &self,
         task: &Task,
         options: &CallOptions,
@@ -210,12 +211,18 @@ impl Session {
         }
         let timeout = Some(deadline.at.saturating_duration_since(Instant::now()));
         let options = CallOptions { timeout, ..options.clone() };
-        self.task_request(Method::GetTaskResult, &task.id, "", ServerRequestPermission::Granted, &options)
-            .await
+        self.send_task_request(
+            Method::GetTaskResult,
+            &task.id,
+            "",
+            ServerRequestPermission::Granted,
+            &options,
+        )
+        .await
     }
 
     /// Polls a task of 2026-07-28 and provides its input until it has ended.
-    async fn modern_task_result(
+    async fn poll_modern_task(
         &self,
         task: &Task,
         options: &CallOptions,
@@ -238,7 +245,7 @@ impl Session {
                 polls.wait(&task, deadline).await?;
             }
             let response = self
-                .task_request(
+                .send_task_request(
                     Method::GetTask,
                     &task.id,
                     "",
@@ -279,7 +286,7 @@ impl Session {
                     max_pause -= waited;
                     deadline = deadline.extended_by(waited);
                     let input = format!(",\"inputResponses\":{{{input}}}");
-                    self.task_request(
+                    self.send_task_request(
                         Method::UpdateTask,
                         &task.id,
                         &input,
@@ -299,7 +306,7 @@ impl Session {
     }
 
     /// Sends a request about a task. `more_params` are JSON members, each after a comma.
-    async fn task_request(
+    async fn send_task_request(
         &self,
         method: Method,
         id: &str,

@@ -25,8 +25,9 @@ use crate::session::list_changes::{ListChangeCounts, ListSet};
 use crate::session::negotiated::NegotiatedSession;
 use crate::transport::{Epoch, MessageHead, OutboundMessage, RequestId, StreamError};
 
-/// The shortest and the longest pause before the stream is reopened.
+/// The pause before the stream is reopened doubles with each failure. This is the shortest one.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause. A stream that was open for longer was no failure.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// The resource subscriptions of the last request, and those of the last acknowledgement.
@@ -77,6 +78,7 @@ impl SubscriptionAck {
 pub(crate) struct ListenStream {
     pub(crate) engine: Arc<Engine>,
     pub(crate) negotiated: Arc<NegotiatedSession>,
+    /// The lists of which the server announces changes.
     pub(crate) announced_lists: ListSet,
     pub(crate) list_changes: watch::Sender<ListChangeCounts>,
     /// The URIs of the subscribed resources.
@@ -111,9 +113,9 @@ pub(crate) async fn run(mut stream: ListenStream) {
                 return;
             }
         }
-        // A stream that was open for a while was not a failure.
         pause = if started_at.elapsed() > MAX_PAUSE { MIN_PAUSE } else { (pause * 2).min(MAX_PAUSE) };
         tokio::time::sleep(pause.max(requested_wait)).await;
+        // Changes may have been missed while there was no stream.
         stream.list_changes.send_modify(|counts| counts.count_lists(stream.announced_lists));
         if let Some(on_notification) = &stream.on_notification {
             for uri in stream.resources.borrow().iter().cloned() {
@@ -207,6 +209,7 @@ fn listen_request(
     writer.write_json_param("notifications", &format!("{{{}}}", parts.join(",")));
     writer.write_meta(None, &[meta]);
     OutboundMessage {
+        // The modern era has no sessions to tell apart.
         epoch: Epoch(0),
         head: MessageHead::new(Some(id), Method::Listen, Some(version)),
         body: writer.finish(),

@@ -30,10 +30,10 @@ pub(super) async fn run_connection(
     stream: WebSocketStream<ActivityStream>,
     link: Link,
 ) -> Disconnect {
-    let Link { mut outbound, inbound: sink, shutdown: mut shutdown_signal } = link;
+    let Link { mut outbound, inbound, shutdown: mut shutdown_signal } = link;
     let activity = stream.get_ref().activity();
     let socket = Socket::new(stream);
-    let mut reader = SocketReader::new(&socket, sink, &endpoint.redactor);
+    let mut reader = SocketReader::new(&socket, inbound, &endpoint.redactor);
     let keep_alive = KeepAlive::new(PING_AFTER, endpoint.pong_timeout);
     let mut writer =
         SocketWriter { socket: &socket, activity, keep_alive, write_timeout: endpoint.write_timeout };

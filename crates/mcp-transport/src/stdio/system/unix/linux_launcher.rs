@@ -301,14 +301,15 @@ const CAPABILITY_VERSION: u32 = 0x2008_0522;
 
 /// Marks all descriptors but the standard streams, so that the new program does not get those that the host inherited.
 unsafe fn close_other_descriptors_on_exec() {
+    /// The first descriptor after the standard streams.
     const FIRST: c_int = 3;
-    /// How many are marked one by one, where the system cannot mark a range (before Linux 5.11).
-    const SINGLE_MARKS: c_int = 1024;
+    /// Descriptors below this are marked one by one, where the system cannot mark a range (before Linux 5.11).
+    const SINGLE_MARKS_END: c_int = 1024;
     // SAFETY: the calls change the descriptor table of the child only, which it does not share with the host.
     unsafe {
         let flags = libc::CLOSE_RANGE_CLOEXEC;
         if libc::syscall(libc::SYS_close_range, FIRST, c_int::MAX, flags) == -1 {
-            for descriptor in FIRST..SINGLE_MARKS {
+            for descriptor in FIRST..SINGLE_MARKS_END {
                 libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
             }
         }

@@ -80,7 +80,8 @@ impl Child {
     }
 }
 
-/// A group of its own, for Ctrl-Break. Without a console, the child would get a new one in a window.
+/// The flags for a new process: a process group of its own, which receives Ctrl-Break. If this process has no console,
+/// the child gets none either; otherwise the system would open a window for it.
 fn creation_flags() -> PROCESS_CREATION_FLAGS {
     if console::has_console() {
         CREATE_NEW_PROCESS_GROUP
@@ -120,10 +121,10 @@ pub(in crate::stdio) fn process_exit(status: ExitStatus) -> Option<ProcessExit> 
     status.code().map(ProcessExit::Status)
 }
 
-/// A process without a job never ran, so none is found by its token.
+/// Does nothing: a process runs only once it is in its job, so none has to be found by its token.
 pub(in crate::stdio) fn kill_by_token(_: &str) {}
 
-/// No process outlives its host, so none is left to end.
+/// Does nothing: the system ends all processes of a host with it. Returns the number of ended processes, 0.
 pub(in crate::stdio) fn end_processes(_: Option<u32>, _: &str) -> usize {
     0
 }

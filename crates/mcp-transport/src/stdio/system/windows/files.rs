@@ -47,7 +47,7 @@ fn has_program_extension(path: &Path) -> bool {
     PROGRAM_EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
-/// Options that open a file for reading.
+/// Options that open a file for reading. On Windows no regular file blocks when it is opened.
 pub(in crate::stdio) fn non_blocking_reader() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true);

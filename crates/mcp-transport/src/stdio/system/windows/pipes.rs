@@ -1,4 +1,4 @@
-//! The pipes to a child on Windows: named pipes, whose end in this process is asynchronous.
+//! The pipes to a child on Windows: named pipes. The end in this process is asynchronous.
 //!
 //! The standard library's pipes would need a thread for each read.
 

@@ -1,8 +1,7 @@
-//! The system calls that a sandbox refuses, because Landlock does not restrict them.
+//! The system calls that a sandbox refuses by seccomp, because Landlock restricts only files and TCP ports.
 //!
-//! Other processes, the kernel, mounts, namespaces, keys, and sockets: Landlock knows only TCP, and a socket in a file
-//! leads to services of the user that run programs, such as systemd and Docker. `io_uring` would make calls that no
-//! filter sees.
+//! They are calls that reach other processes, the kernel, mounts, namespaces and keys, and sockets other than TCP. Unix
+//! sockets are refused too: they lead to services of the user that run programs, such as systemd and Docker.
 
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
@@ -84,8 +83,8 @@ const REFUSED: &[c_long] = &[
     libc::SYS_request_key,
 ];
 
-/// Calls that the kernel seems not to have, so that programs use others: those of `io_uring`, and `clone3`, whose flags
-/// a filter cannot read.
+/// Calls that fail as if the kernel did not have them, so that programs use others. `io_uring` would bypass the
+/// filters, and the flags of `clone3` are in memory, where a filter cannot read them.
 const MISSING: &[c_long] =
     &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_clone3];
 
@@ -100,24 +99,29 @@ const NAMESPACES: &[c_int] = &[
     libc::CLONE_NEWNET,
 ];
 
+/// The socket families of IPv4 and IPv6.
 const INTERNET: [c_int; 2] = [libc::AF_INET, libc::AF_INET6];
 
-/// The types of sockets other than TCP. The lowest four bits of the argument are the type.
-const DATAGRAMS: [c_int; 4] = [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_RDM, libc::SOCK_SEQPACKET];
+/// The types of sockets other than `SOCK_STREAM`.
+const OTHER_TYPES: [c_int; 4] = [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_RDM, libc::SOCK_SEQPACKET];
+/// The bits of the second argument of `socket` that are the type; the others are flags.
 const TYPE_BITS: u64 = 0xf;
 
-/// The UDP port of names of hosts.
-const NAMES_PORT: u16 = 53;
+/// The port of DNS. A sandbox that permits it may use UDP.
+const DNS_PORT: u16 = 53;
 
-/// The filters of a sandbox, in the form of the kernel.
+/// The refused calls by number, each with the rules of which one must match. Without rules it is always refused.
+type RefusedCalls = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// The seccomp programs of a sandbox: the first fails calls with `EPERM`, the second with `ENOSYS`.
 pub(super) fn filters(sandbox: &Sandbox) -> Result<Vec<BpfProgram>, SandboxError> {
-    let mut refused: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|it| (*it, Vec::new())).collect();
+    let mut refused: RefusedCalls = REFUSED.iter().map(|it| (*it, Vec::new())).collect();
     let mut clone = Vec::new();
     for flag in NAMESPACES {
         clone.push(rule(&[has_bits(0, *flag)])?);
     }
     refused.insert(libc::SYS_clone, clone);
-    // Limits of other processes. Zero is the process itself.
+    // `prlimit64` changes limits of other processes; process 0 is the caller itself.
     refused.insert(libc::SYS_prlimit64, vec![rule(&[differs(0, 0)])?]);
     add_socket_rules(sandbox, &mut refused)?;
     let missing = MISSING.iter().map(|it| (*it, Vec::new())).collect();
@@ -129,49 +133,49 @@ pub(super) fn filters(sandbox: &Sandbox) -> Result<Vec<BpfProgram>, SandboxError
 }
 
 /// Adds the rules for sockets: which families and types a process may create.
-fn add_socket_rules(
-    sandbox: &Sandbox,
-    refused: &mut BTreeMap<i64, Vec<SeccompRule>>,
-) -> Result<(), SandboxError> {
-    let (has_tcp, has_udp, has_all) = match sandbox.preset {
-        SandboxPreset::Project => (!sandbox.ports.is_empty(), sandbox.ports.contains(&NAMES_PORT), false),
-        SandboxPreset::Network | SandboxPreset::Off => (true, true, true),
+fn add_socket_rules(sandbox: &Sandbox, refused: &mut RefusedCalls) -> Result<(), SandboxError> {
+    let is_limited = match sandbox.preset {
+        SandboxPreset::Project => true,
+        SandboxPreset::Network | SandboxPreset::Off => false,
     };
-    // The addresses of this machine, which programs read before they look up a name.
-    let mut others = vec![differs(0, libc::AF_NETLINK)];
-    if has_tcp {
-        others.extend(INTERNET.map(|it| differs(0, it)));
+    let has_internet = !is_limited || !sandbox.ports.is_empty();
+    // Netlink tells the addresses of this machine, which programs read before they look up a name.
+    let mut other_families = vec![differs(0, libc::AF_NETLINK)];
+    if has_internet {
+        other_families.extend(INTERNET.map(|it| differs(0, it)));
     }
     let mut sockets =
-        vec![rule(&others)?, rule(&[equals(0, libc::AF_NETLINK), differs(2, libc::NETLINK_ROUTE)])?];
-    if has_tcp && !has_all {
+        vec![rule(&other_families)?, rule(&[equals(0, libc::AF_NETLINK), differs(2, libc::NETLINK_ROUTE)])?];
+    if has_internet && is_limited {
+        let has_udp = sandbox.ports.contains(&DNS_PORT);
         for family in INTERNET {
-            for kind in DATAGRAMS.into_iter().filter(|it| !(has_udp && *it == libc::SOCK_DGRAM)) {
+            for kind in OTHER_TYPES.into_iter().filter(|it| !(has_udp && *it == libc::SOCK_DGRAM)) {
                 sockets.push(rule(&[equals(0, family), is_type(kind)])?);
             }
-            // Landlock restricts TCP only, and not MPTCP or SCTP.
+            // Landlock does not restrict the other stream protocols, MPTCP and SCTP.
             let is_stream = is_type(libc::SOCK_STREAM);
             let other_protocol = [differs(2, 0), differs(2, libc::IPPROTO_TCP)];
             sockets.push(rule(&[&[equals(0, family), is_stream], &other_protocol[..]].concat())?);
         }
-        // Landlock checks `connect`, and not a first message that connects.
+        // Landlock checks `connect`, and not a first message that connects (TCP Fast Open).
         for (call, argument) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
             refused.insert(call, vec![rule(&[has_bits(argument, libc::MSG_FASTOPEN)])?]);
         }
-        // Without an address, it listens at any port.
+        // `listen` without `bind` listens at a port that the kernel chooses, which Landlock does not check.
         refused.insert(libc::SYS_listen, Vec::new());
     }
     refused.insert(libc::SYS_socket, sockets);
-    // Pairs of connected sockets reach nothing else. Of other families, none is needed.
+    // A pair of Unix sockets reaches nothing but itself. Programs need no pairs of other families.
     refused.insert(libc::SYS_socketpair, vec![rule(&[differs(0, libc::AF_UNIX)])?]);
     Ok(())
 }
 
-fn compile(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: c_int) -> Result<BpfProgram, SandboxError> {
+/// The seccomp program that fails the calls with `errno` and allows all others.
+fn compile(calls: RefusedCalls, errno: c_int) -> Result<BpfProgram, SandboxError> {
     let arch = TargetArch::try_from(ARCH).map_err(|_| SandboxError::NoSystem)?;
     let action = SeccompAction::Errno(errno.unsigned_abs());
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, arch).map_err(refused)?;
-    filter.try_into().map_err(refused)
+    let filter = SeccompFilter::new(calls, SeccompAction::Allow, action, arch).map_err(to_error)?;
+    filter.try_into().map_err(to_error)
 }
 
 /// Instructions that refuse the numbers of the x32 table, which are other names for the same calls.
@@ -191,16 +195,18 @@ fn refuse_second_table() -> [seccompiler::sock_filter; 3] {
     ]
 }
 
+/// A rule that matches a call if all conditions hold.
 fn rule(conditions: &[Condition]) -> Result<SeccompRule, SandboxError> {
     let conditions = conditions
         .iter()
         .map(|it| SeccompCondition::new(it.argument, SeccompCmpArgLen::Dword, it.operator.clone(), it.value));
-    SeccompRule::new(conditions.collect::<Result<_, _>>().map_err(refused)?).map_err(refused)
+    SeccompRule::new(conditions.collect::<Result<_, _>>().map_err(to_error)?).map_err(to_error)
 }
 
 /// A condition for an argument of a call. All arguments here are 32 bits wide.
 #[derive(Clone)]
 struct Condition {
+    /// The index of the argument, from 0.
     argument: u8,
     operator: SeccompCmpOp,
     value: u64,
@@ -214,16 +220,18 @@ fn differs(argument: u8, value: c_int) -> Condition {
     Condition { argument, operator: SeccompCmpOp::Ne, value: u64::from(value.unsigned_abs()) }
 }
 
+/// The argument has all of these bits.
 fn has_bits(argument: u8, bits: c_int) -> Condition {
     let value = u64::from(bits.unsigned_abs());
     Condition { argument, operator: SeccompCmpOp::MaskedEq(value), value }
 }
 
+/// A call of `socket` is for a socket of this type.
 fn is_type(kind: c_int) -> Condition {
     let value = u64::from(kind.unsigned_abs());
     Condition { argument: 1, operator: SeccompCmpOp::MaskedEq(TYPE_BITS), value }
 }
 
-fn refused(error: seccompiler::BackendError) -> SandboxError {
+fn to_error(error: seccompiler::BackendError) -> SandboxError {
     SandboxError::Refused(error.to_string())
 }
