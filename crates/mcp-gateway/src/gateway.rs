@@ -90,9 +90,9 @@ pub struct Gateway(Arc<GatewayInner>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ClientCounts {
-    /// Sessions.
+    /// The number of sessions.
     pub sessions: usize,
-    /// DialogTable of clients without sessions.
+    /// The number of dialogs of clients without sessions.
     pub dialogs: usize,
 }
 

@@ -292,7 +292,7 @@ impl StdioClient {
                 result = async {
                     let result = match client.era() {
                         Era::Modern if is_subscription => {
-                            return stdio.listen(&client, (&request, counted)).await;
+                            return stdio.listen(&client, &request, counted).await;
                         }
                         Era::Modern => gateway.handle_stateless(client, request, None).await,
                         Era::Legacy => gateway.handle(RequestContext::new(&gateway, &client, &request)).await,
@@ -367,7 +367,8 @@ impl StdioClient {
     async fn listen(
         &self,
         client: &RequestClient,
-        (request, counted): (&ClientRequest, CountedRequest),
+        request: &ClientRequest,
+        counted: CountedRequest,
     ) -> HandlerResult {
         let stream = SubscriptionStream::open(&self.gateway, client, request).await;
         counted.end(&stream);

@@ -207,7 +207,7 @@ impl Tokens {
         self.0.iter().any(is_same)
     }
 
-    /// The clients that lose access, or whose view changes, when `new` replaces this list.
+    /// The clients that lose access or get another view when `new` replaces this list.
     pub(crate) fn revoked_by(&self, new: &Tokens) -> Vec<Principal> {
         let grants = |token: &Token| {
             new.0.iter().any(|other| other.principal == token.principal && other.view == token.view)

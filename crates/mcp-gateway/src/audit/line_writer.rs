@@ -39,6 +39,7 @@ pub struct LineWriter {
     state: Arc<WriterState>,
 }
 
+/// A message to the writer thread.
 enum WriterMessage {
     Line(Vec<u8>),
     /// Wakes the thread up, so that it opens the target again.
@@ -50,9 +51,11 @@ enum WriterMessage {
 /// The state that the writer shares with its thread.
 #[derive(Default)]
 struct WriterState {
+    /// The total size of the lines in the queue.
     queued_bytes: AtomicUsize,
     /// The number of dropped lines since the start.
     dropped: AtomicU64,
+    /// Whether the target must be opened again before the next write.
     must_reopen: AtomicBool,
 }
 
@@ -127,10 +130,13 @@ struct WriterThread<T> {
     target: T,
     output: Box<dyn Write + Send>,
     state: Arc<WriterState>,
+    /// The lines of the next write.
     batch: Vec<u8>,
+    /// The number of these lines.
     batch_lines: u64,
     /// How many of the dropped lines were reported.
     reported_drops: u64,
+    /// Whether the last write failed, so that further errors are not reported.
     has_failed: bool,
 }
 

@@ -116,7 +116,7 @@ impl HttpServer {
         listening_url(self.address, self.tls.is_some())
     }
 
-    /// Replaces the tokens while the server runs.
+    /// Returns a handle that replaces the tokens while the server runs.
     pub fn token_updater(&self) -> TokenUpdater {
         TokenUpdater(Arc::clone(&self.app))
     }

@@ -62,13 +62,13 @@ const CONNECTION_MEMORY: u64 = 256 << 10;
 /// The memory of a session, with the messages that it keeps for a client, in bytes.
 const SESSION_MEMORY: u64 = 1 << 20;
 
-/// Maximum number of connections, and of sessions, by resources.
+/// Maximum number of connections, and of sessions, that [`Bounds::for_resources`] sets.
 const MAX_BY_RESOURCES: u64 = 16_384;
 
-/// Minimum number of connections, and of sessions, by resources.
+/// Minimum number of connections, and of sessions, that [`Bounds::for_resources`] sets.
 const MIN_BY_RESOURCES: u64 = 64;
 
-/// Minimum of [`Bounds::held_bytes`] by resources.
+/// Minimum of [`Bounds::held_bytes`] that [`Bounds::for_resources`] sets.
 const MIN_HELD_BYTES: u64 = 16 << 20;
 
 impl Bounds {

@@ -21,11 +21,11 @@ use crate::access::principal::Principal;
 /// The size in bytes from which a message counts.
 pub(crate) const MIN_COUNTED_BYTES: usize = 16 * 1024;
 
-/// The divisor of the limit that gives the reserve of an account.
+/// The reserve of an account is the limit divided by this number.
 const RESERVE_DIVISOR: usize = 16;
-/// Factor of the limit up to which responses are kept, because their requests have been accepted.
+/// Responses are kept until all bytes reach the limit times this number, because their requests have been accepted.
 const RESPONSE_FACTOR: usize = 2;
-/// Factor of the limit up to which reserves may be used.
+/// Reserves may be used until all bytes reach the limit times this number.
 const RESERVE_FACTOR: usize = 3;
 
 /// The owner of bytes in memory, which has a share of the budget.
@@ -106,7 +106,7 @@ impl ByteBudget {
         }
         let accounts = self.accounts.lock();
         let own = accounts.get(account).copied().unwrap_or_default();
-        own > self.reserve_bytes().max(self.limit.saturating_sub(self.used()))
+        own > self.reserve_size().max(self.limit.saturating_sub(self.used()))
     }
 
     /// The error for a request of an account that uses more than its share.
@@ -170,7 +170,7 @@ impl ByteBudget {
         let usage =
             AccountUsage { before, after: before.saturating_add(bytes), total: used.saturating_add(bytes) };
         let has_reserve = usage.total <= self.limit.saturating_mul(RESERVE_FACTOR)
-            && (usage.before == 0 || usage.after <= self.reserve_bytes());
+            && (usage.before == 0 || usage.after <= self.reserve_size());
         if used > 0 && !has_reserve && !fits(usage) {
             return Err(BudgetExceeded);
         }
@@ -182,7 +182,8 @@ impl ByteBudget {
         Ok(Reservation { budget: Arc::clone(self), account: account.clone(), bytes })
     }
 
-    fn reserve_bytes(&self) -> usize {
+    /// The size of each account's reserve.
+    fn reserve_size(&self) -> usize {
         self.limit / RESERVE_DIVISOR
     }
 }

@@ -33,6 +33,7 @@ pub(crate) struct FairQueue {
 /// Resolves when it is the request's turn. Dropping it gives the turn up.
 pub(crate) type Turn = oneshot::Receiver<()>;
 
+/// The waiting requests, and the order of turns.
 #[derive(Debug, Default)]
 struct WaitingRequests {
     /// The waiting requests of each client, in the order of their arrival.
@@ -99,7 +100,7 @@ impl WaitingRequests {
         for _ in 0..turns {
             let Some(principal) = self.order.pop_front() else { break };
             let requests = self.by_client.get_mut(&principal).expect("each client in the order waits");
-            // A request whose client has disconnected gives its turn up.
+            // The turn of a request that was dropped, because its client disconnected, is given to the next one.
             while requests.pop_front().is_some_and(|sender| sender.send(()).is_err()) {}
             if requests.is_empty() {
                 self.by_client.remove(&principal);

@@ -18,8 +18,8 @@ use serde_json::json;
 
 use crate::access::principal::Principal;
 
-/// Maximum number of clients, and of servers, whose calls are remembered. Beyond it, the one that called least
-/// recently is forgotten.
+/// Maximum number of clients, and of servers, with a limiter of their own. Beyond it, the limiter that was used least
+/// recently is dropped.
 const MAX_KEYS: NonZeroUsize = NonZeroUsize::new(4096).expect("it is not zero");
 
 /// A maximum number of calls per second or minute. So many calls may be made at once; then one more call is possible

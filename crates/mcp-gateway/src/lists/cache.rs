@@ -32,6 +32,7 @@ type Lazy<T> = Arc<OnceLock<Arc<T>>>;
 #[derive(Debug, Default)]
 pub(crate) struct ListingCache(Mutex<CacheState>);
 
+/// The cached lists of one version of the catalog.
 #[derive(Debug)]
 struct CacheState {
     /// The catalog hash and the generation that the entries belong to.
@@ -42,7 +43,7 @@ struct CacheState {
     before: [Option<Arc<Definitions>>; 2],
     /// The scopes with their lists for each audience.
     listings: LruCache<Arc<Scope>, [Lazy<Listing>; 2]>,
-    /// The entry that was used last. Most clients have one scope, whose requests need no lookup.
+    /// The entry that was used last. Most clients have one scope, so most requests need no lookup.
     latest: Option<LatestListing>,
 }
 

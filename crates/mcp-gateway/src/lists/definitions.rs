@@ -229,26 +229,34 @@ fn define_items(slice: &ServerSlice, names: NameStyle, uri_owners: &UriOwners) -
         if !repeated.is_empty() {
             tools.header_arguments.insert(tools.entries.len(), repeated);
         }
-        tools.add_item(names, server, (&item.name, &item.tool.name), None, &definition);
+        let original = &item.tool.name;
+        tools.add_item(names, CatalogItem { server, exposed: &item.name, original, uri: None }, &definition);
         if let Some(entry) = tools.entries.last_mut() {
             entry.is_for_models = item.tool.is_for_models();
         }
     }
     for item in slice.prompts() {
         let definition = prompt_for_clients(&item.prompt.raw);
-        prompts.add_item(names, server, (&item.name, &item.prompt.name), None, &definition);
+        let original = &item.prompt.name;
+        prompts.add_item(
+            names,
+            CatalogItem { server, exposed: &item.name, original, uri: None },
+            &definition,
+        );
     }
     for item in slice.resources() {
         let resource = &item.resource;
-        let uri = ExposedUri::new("uri", &resource.uri, server, uri_owners);
+        let uri = Some(ExposedUri::new("uri", &resource.uri, server, uri_owners));
         let definition = resource_for_clients(&resource.raw);
-        resources.add_item(names, server, (&item.name, &resource.name), Some(uri), &definition);
+        let original = &resource.name;
+        resources.add_item(names, CatalogItem { server, exposed: &item.name, original, uri }, &definition);
     }
     for item in slice.templates() {
         let template = &item.template;
-        let uri = ExposedUri::new("uriTemplate", &template.uri_template, server, uri_owners);
+        let uri = Some(ExposedUri::new("uriTemplate", &template.uri_template, server, uri_owners));
         let definition = resource_for_clients(&template.raw);
-        templates.add_item(names, server, (&item.name, &template.name), Some(uri), &definition);
+        let original = &template.name;
+        templates.add_item(names, CatalogItem { server, exposed: &item.name, original, uri }, &definition);
     }
     [tools, prompts, resources, templates]
 }
@@ -278,17 +286,21 @@ impl<'a> ExposedUri<'a> {
     }
 }
 
+/// An item of the catalog that is added to a list.
+struct CatalogItem<'a> {
+    server: &'a ServerId,
+    /// Its name in the catalog.
+    exposed: &'a ExposedName,
+    /// The server's name for it.
+    original: &'a str,
+    /// `None` for a tool or prompt.
+    uri: Option<ExposedUri<'a>>,
+}
+
 impl DefinitionPart {
-    /// Adds an item of the catalog, with its exposed and its original name. Its key is its exposed URI, or its listed
-    /// name if it has no URI.
-    fn add_item(
-        &mut self,
-        names: NameStyle,
-        server: &ServerId,
-        (exposed, original): (&ExposedName, &str),
-        uri: Option<ExposedUri<'_>>,
-        raw: &RawJson,
-    ) {
+    /// Adds an item with its definition. Its key is its exposed URI, or its listed name if it has no URI.
+    fn add_item(&mut self, names: NameStyle, item: CatalogItem<'_>, raw: &RawJson) {
+        let CatalogItem { server, exposed, original, uri } = item;
         let raw = &uri.as_ref().map_or_else(|| raw.clone(), |uri| uri.expose(raw));
         let (listed, definition) = match names {
             NameStyle::Exposed => (None, json_splice::with_name(raw, exposed.as_str())),
@@ -328,8 +340,7 @@ impl DefinitionPart {
         })
     }
 
-    /// The number of consecutive entries from the first one of `range` on whose text has at most `max_bytes`, with a
-    /// comma after each.
+    /// The number of entries at the start of `range` that fit into `max_bytes` together, with a comma after each.
     pub(crate) fn count_fitting(&self, range: Range<usize>, max_bytes: usize) -> usize {
         let Some([first, ..]) = self.entries.get(range.clone()) else { return 0 };
         let start = first.range.start;

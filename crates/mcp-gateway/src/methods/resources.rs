@@ -147,10 +147,10 @@ impl RequestContext<'_> {
     /// Replaces the URIs in a server's result by exposed ones, and remembers the server of each. `requested` is the URI
     /// of the request, if it has one.
     pub(super) fn expose_uris(&self, result: RawJson, server: &ServerId, requested: &str) -> RawJson {
-        static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("esource"));
         // Fast path: results with URIs contain `resource`, `resourceUri` or `Resource`.
+        static RESOURCE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("esource"));
         let is_read = self.request.method == Method::ReadResource;
-        if !is_read && FINDER.find(result.as_bytes()).is_none() {
+        if !is_read && RESOURCE.find(result.as_bytes()).is_none() {
             return result;
         }
         let scope = &self.client.scope;

@@ -26,6 +26,7 @@ pub(crate) struct RequestIdScanner {
     /// The number of objects and arrays that are open.
     depth: usize,
     is_in_string: bool,
+    /// Whether the next character of the string is escaped.
     is_escaped: bool,
     /// Whether the next text at the top level is a value.
     is_value: bool,
@@ -33,7 +34,9 @@ pub(crate) struct RequestIdScanner {
     key: Vec<u8>,
     /// The JSON text of the id.
     id: Vec<u8>,
+    /// How often the key `id` occurs at the top level. A message that repeats it has no usable id.
     ids: usize,
+    /// Whether the key `method` occurs at the top level.
     has_method: bool,
 }
 
@@ -102,7 +105,7 @@ impl RequestIdScanner {
 mod tests {
     use super::*;
 
-    /// Expects the id of a message, whose bytes arrive one by one.
+    /// Expects the id of a message. Its bytes arrive one by one.
     #[track_caller]
     fn check(message: &str, want: Option<&str>) {
         let mut scanner = RequestIdScanner::default();

@@ -93,14 +93,15 @@ impl TaskIdSealer {
         server: &ServerId,
         message: &RawJson,
     ) -> Option<RawJson> {
-        self.seal_down_to(MAX_ID_DEPTH, (client, server), message)
+        self.seal_down_to(MAX_ID_DEPTH, client, server, message)
     }
 
     /// Seals the ids of tasks in an object and in its members, at most `depth` levels below it.
     fn seal_down_to(
         &self,
         depth: usize,
-        (client, server): (&Principal, &ServerId),
+        client: &Principal,
+        server: &ServerId,
         object: &RawJson,
     ) -> Option<RawJson> {
         let members = json_splice::members(object);
@@ -109,7 +110,7 @@ impl TaskIdSealer {
             let new_value = match &**key {
                 "taskId" => json_string(&self.seal(client, server, &value.to_text()?)?),
                 "task" | "_meta" | RELATED_TASK if depth > 0 && value.is_object() => {
-                    self.seal_down_to(depth - 1, (client, server), value)?.as_str().to_owned()
+                    self.seal_down_to(depth - 1, client, server, value)?.as_str().to_owned()
                 }
                 _ => continue,
             };

@@ -65,6 +65,7 @@ pub(crate) struct DialogTable {
     limits: TableLimits,
 }
 
+/// A dialog, and when it was used.
 #[derive(Debug)]
 struct DialogEntry {
     dialog: Arc<ClientDialog>,

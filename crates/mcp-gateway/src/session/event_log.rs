@@ -51,6 +51,7 @@ pub(crate) struct EventLog {
     appended: Notify,
 }
 
+/// The events of the current stream.
 #[derive(Debug, Default)]
 struct LogState {
     /// The number of the current stream.

@@ -38,10 +38,13 @@ struct Queue {
     max_bytes: usize,
 }
 
+/// The content of a queue.
 #[derive(Debug, Default)]
 struct QueueState {
     messages: VecDeque<Bytes>,
+    /// The total size of the messages.
     bytes: usize,
+    /// Whether the receiver or all senders were dropped.
     is_closed: bool,
 }
 

@@ -36,9 +36,11 @@ pub(crate) struct PendingInputs {
     max_per_client: usize,
 }
 
+/// A call that waits for its client.
 #[derive(Debug)]
 struct PendingCall {
     principal: Principal,
+    /// When the call is cancelled, unless its client answers before.
     deadline: Instant,
     call: RunningCall,
 }

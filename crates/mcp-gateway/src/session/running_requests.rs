@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 #[derive(Debug, Default)]
 pub(crate) struct RunningRequests(Mutex<RequestTable>);
 
+/// The table of the running requests of one client.
 #[derive(Debug, Default)]
 struct RequestTable {
     /// The requests, each with the sender that cancels it; `None` once it was used.
@@ -50,6 +51,7 @@ impl RequestKey {
 pub(crate) struct RequestGuard {
     running: Arc<RunningRequests>,
     id: RequestKey,
+    /// Receives the cancellation.
     cancelled: oneshot::Receiver<()>,
 }
 

@@ -17,6 +17,7 @@ const MAX_OPEN_REQUESTS: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct ServerRequests(Mutex<OpenRequests>);
 
+/// The table of requests without a response.
 #[derive(Debug, Default)]
 struct OpenRequests {
     /// The id of the last request that was sent.
@@ -91,7 +92,7 @@ impl Drop for OpenRequest<'_> {
     }
 }
 
-/// The error for a server whose request gets no response.
+/// The error that a server gets when its request gets no response from the client.
 pub(crate) fn internal_error(message: &str) -> RpcError {
     RpcError::new(code::INTERNAL_ERROR, message)
 }

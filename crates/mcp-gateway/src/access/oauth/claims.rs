@@ -16,7 +16,9 @@ pub(super) struct Claims {
     /// Declared as a text, because the library would accept a list, too.
     #[serde(rename = "iss")]
     _issuer: Option<String>,
+    /// The audiences: the resources that the token is for.
     aud: OneOrMany,
+    /// The subject: the user, or the client if it acts for itself.
     sub: Option<String>,
     client_id: Option<String>,
     /// When the token was issued: a number; another value is ignored.
@@ -28,6 +30,7 @@ pub(super) struct Claims {
     cnf: Option<serde_json::Value>,
 }
 
+/// A claim that is one text or a list of texts.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum OneOrMany {

@@ -34,6 +34,7 @@ enum SignatureCheck {
     Curve(AlgorithmFamily, &'static dyn VerificationAlgorithm),
 }
 
+/// Verifies signatures of one algorithm with one key.
 struct RingVerifier {
     algorithm: Algorithm,
     check: SignatureCheck,

@@ -91,7 +91,7 @@ impl ScopeMap {
         is_any_held.then_some(views)
     }
 
-    /// The first scope that is not among `held`, and whose view satisfies `shows`.
+    /// The first scope that is not in `held` and has a view that satisfies `shows`.
     pub(crate) fn first_missing_scope(
         &self,
         held: &[String],

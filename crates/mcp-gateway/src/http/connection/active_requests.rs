@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ActiveRequests(Arc<Activity>);
 
+/// The state of a connection that clones of [`ActiveRequests`] share.
 #[derive(Debug, Default)]
 struct Activity {
+    /// The number of running requests.
     requests: AtomicUsize,
     is_write_blocked: AtomicBool,
     is_framing_ambiguous: AtomicBool,
@@ -26,6 +28,7 @@ impl ActiveRequests {
         self.is_empty() && !self.0.is_write_blocked.load(Ordering::Relaxed)
     }
 
+    /// Records whether the client does not read a response, so that a write to it is blocked.
     pub(crate) fn set_write_blocked(&self, is_blocked: bool) {
         self.0.is_write_blocked.store(is_blocked, Ordering::Relaxed);
     }

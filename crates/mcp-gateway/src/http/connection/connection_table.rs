@@ -32,6 +32,7 @@ pub(crate) struct ConnectionTable {
     entries: Mutex<OpenConnections>,
 }
 
+/// The entries of the table.
 #[derive(Debug, Default)]
 struct OpenConnections {
     /// The connections in the order of their start.
@@ -39,6 +40,7 @@ struct OpenConnections {
     next_id: u64,
 }
 
+/// One connection, and how to end it.
 #[derive(Debug)]
 struct ConnectionEntry {
     usage: ConnectionUse,

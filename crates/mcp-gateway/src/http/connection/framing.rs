@@ -22,12 +22,15 @@ enum Position {
     Headers,
     /// In a body, of which these bytes are left.
     Body(u64),
+    /// In the line with the size of a chunk.
     ChunkSize,
     /// In a chunk, of which these bytes are left.
     Chunk(u64),
+    /// In the line break after a chunk.
     ChunkEnd,
+    /// In the trailer lines after the last chunk.
     Trailers,
-    /// Behind bytes that hyper refuses.
+    /// After bytes that hyper refuses: nothing more is scanned.
     Unknown,
 }
 
@@ -36,10 +39,14 @@ struct FramingScanner {
     position: Position,
     /// The start of a line whose end has not arrived.
     line: Vec<u8>,
+    /// The last byte of the incomplete line; 0 if it is empty.
     last_byte: u8,
-    lengths: usize,
-    length: u64,
-    codings: usize,
+    /// The number of `Content-Length` headers of the request.
+    length_headers: usize,
+    /// The value of the last of them, in bytes.
+    content_length: u64,
+    /// The number of `Transfer-Encoding` headers of the request.
+    coding_headers: usize,
 }
 
 /// A request whose end is ambiguous.
@@ -52,9 +59,9 @@ impl FramingScanner {
             position: Position::Start,
             line: Vec::new(),
             last_byte: 0,
-            lengths: 0,
-            length: 0,
-            codings: 0,
+            length_headers: 0,
+            content_length: 0,
+            coding_headers: 0,
         }
     }
 
@@ -103,32 +110,33 @@ impl FramingScanner {
         Ok(())
     }
 
-    /// Stores the start of a line.
+    /// Stores a part of an incomplete line.
     fn store(&mut self, part: &[u8]) {
         let room = MAX_LINE_BYTES.saturating_sub(self.line.len());
         self.line.extend_from_slice(&part[..part.len().min(room)]);
         self.last_byte = part.last().copied().unwrap_or(self.last_byte);
     }
 
+    /// Ends the scan with an error.
     fn refuse(&mut self) -> Result<(), AmbiguousFraming> {
         self.position = Position::Unknown;
         Err(AmbiguousFraming)
     }
 
-    /// Reads a line, of which a long one is not complete.
+    /// Reads a line without its line break. A line longer than [`MAX_LINE_BYTES`] may be cut.
     fn read_line(&mut self, line: &[u8]) -> Result<(), AmbiguousFraming> {
         match self.position {
             // Empty lines before a request are ignored.
             Position::Start if line.is_empty() => {}
             Position::Start => {
-                (self.lengths, self.length, self.codings) = (0, 0, 0);
+                (self.length_headers, self.content_length, self.coding_headers) = (0, 0, 0);
                 self.position = Position::Headers;
             }
             Position::Headers if line.is_empty() => {
-                if self.lengths + self.codings > 1 {
+                if self.length_headers + self.coding_headers > 1 {
                     return self.refuse();
                 }
-                self.position = match (self.codings, self.length) {
+                self.position = match (self.coding_headers, self.content_length) {
                     (1, _) => Position::ChunkSize,
                     (_, 0) => Position::Start,
                     (_, length) => Position::Body(length),
@@ -159,10 +167,10 @@ impl FramingScanner {
         let Some(colon) = memchr::memchr(b':', line) else { return };
         let (name, value) = (&line[..colon], &line[colon + 1..]);
         if name.eq_ignore_ascii_case(b"content-length") {
-            self.lengths += 1;
-            self.length = read_number(value.trim_ascii(), 10).unwrap_or_default();
+            self.length_headers += 1;
+            self.content_length = read_number(value.trim_ascii(), 10).unwrap_or_default();
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
-            self.codings += 1;
+            self.coding_headers += 1;
         }
     }
 }

@@ -20,8 +20,10 @@ pub(crate) struct StallDetector {
     bodies: Mutex<Bodies>,
 }
 
+/// The watched response bodies.
 #[derive(Debug, Default)]
 struct Bodies {
+    /// When hyper must have requested the next part of each body.
     deadlines: HashMap<u64, Instant>,
     next_id: u64,
 }

@@ -96,7 +96,7 @@ async fn read_body(
     let read = async {
         match is_unsent {
             true => Err(BodyError::TooLarge(None)),
-            false => request_body::read(body, message_bytes, (budget, account)).await,
+            false => request_body::read(body, message_bytes, budget, account).await,
         }
     };
     let (status, id, error) = match timeout(receive_timeout, read).await {
@@ -318,8 +318,7 @@ async fn handle_without_session(
             if request.meta().is_modern()
                 || (version.is_some() && !is_legacy && request.method != Method::Initialize) =>
         {
-            let counted = app.gateway.counters.start_request(&request.method);
-            stateless::respond(app, connection, head, client, (request, counted)).await
+            stateless::respond(app, connection, head, client, request).await
         }
         ClientMessage::Request(request) if request.method == Method::Initialize => {
             let mut counted = app.gateway.counters.start_request(&request.method);

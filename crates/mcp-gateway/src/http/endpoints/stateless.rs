@@ -21,7 +21,7 @@ use crate::http::reply::pending_response::{OnDisconnect, PendingResponse, Reply}
 use crate::http::request::header_names::{MCP_HOST_DIALOG, only_value};
 use crate::http::request::headers;
 use crate::lists::resolution::Resolution;
-use crate::metrics::counters::CountedRequest;
+use crate::methods::subscriptions::SubscriptionStream;
 use crate::protocol::frame::ClientRequest;
 use crate::protocol::result_body::HandlerError;
 use crate::session::dialog_table::{DialogKey, DialogName, MAX_NAME_BYTES};
@@ -35,8 +35,9 @@ pub(crate) async fn respond(
     connection: &ClientConnection,
     head: &Parts,
     client: AuthorizedClient<'_>,
-    (request, mut counted): (ClientRequest, CountedRequest),
+    request: ClientRequest,
 ) -> ResponseResult {
+    let mut counted = app.gateway.counters.start_request(&request.method);
     let refused = |error: RpcError| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error);
     let busy_response = || refusal(StatusCode::SERVICE_UNAVAILABLE, Some(&request.id), &busy_error());
     let (version, capabilities) = check_meta(head, &request).map_err(refused)?;
@@ -102,7 +103,15 @@ pub(crate) async fn respond(
         // The dialog and its leases exist as long as the stream.
         let guards = (stream_permit, permit, client.dialog.clone());
         let revoked = app.watch_revocation(credential);
-        return subscriptions::listen(app, (client, revoked), (&request, counted), guards).await;
+        let stream = SubscriptionStream::open(&app.gateway, &client, &request).await;
+        counted.end(&stream);
+        return Ok(subscriptions::respond(
+            app,
+            request.id.clone(),
+            stream.map_err(refused)?,
+            revoked,
+            guards,
+        ));
     }
     let turn = app.queue_for_turn(&client.principal);
     let gateway = Arc::clone(&app.gateway);

@@ -2,44 +2,32 @@
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::StatusCode;
 use mcp_host_model::RawJson;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::http::app_state::{AppState, RevocationFuture};
 use crate::http::connection::stall_detector::KEEP_ALIVE;
-use crate::http::reply::errors::{ResponseResult, refusal};
+use crate::http::reply::response::Response;
 use crate::http::reply::sse;
 use crate::methods::subscriptions::SubscriptionStream;
-use crate::metrics::counters::CountedRequest;
-use crate::protocol::frame::ClientRequest;
 use crate::protocol::message_writer;
-use crate::session::request_client::RequestClient;
 
-/// Responds to `subscriptions/listen` with an event stream. The request is counted once the stream is open. `guards`
-/// are dropped with the stream.
-pub(crate) async fn listen(
+/// Responds to the `subscriptions/listen` with this id with the events of `stream`. They end when `revoked` resolves.
+/// `guards` are dropped with the stream.
+pub(crate) fn respond(
     app: &AppState,
-    (request_client, revoked): (RequestClient, RevocationFuture),
-    (request, counted): (&ClientRequest, CountedRequest),
+    id: RawJson,
+    stream: SubscriptionStream,
+    revoked: RevocationFuture,
     guards: impl Send + 'static,
-) -> ResponseResult {
-    let stream = SubscriptionStream::open(&app.gateway, &request_client, request).await;
-    counted.end(&stream);
-    let stream = stream.map_err(|error| refusal(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
-    let events = SubscriptionEvents {
-        id: request.id.clone(),
-        stream,
-        shutdown: app.shutdown.clone(),
-        revoked,
-        is_over: false,
-        _guards: guards,
-    };
-    Ok(sse::response(stream::unfold(events, |mut events| async {
+) -> Response {
+    let shutdown = app.shutdown.clone();
+    let events = SubscriptionEvents { id, stream, shutdown, revoked, is_over: false, _guards: guards };
+    sse::response(stream::unfold(events, |mut events| async {
         let event = events.next().await?;
         Some((event, events))
-    })))
+    }))
 }
 
 /// The events of a subscription.

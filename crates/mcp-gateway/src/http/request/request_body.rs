@@ -33,7 +33,8 @@ pub(crate) enum BodyError {
 pub(crate) async fn read<B: Body<Data = Bytes> + Unpin>(
     mut body: B,
     max_bytes: usize,
-    (budget, account): (&Arc<ByteBudget>, &Account),
+    budget: &Arc<ByteBudget>,
+    account: &Account,
 ) -> Result<Bytes, BodyError> {
     if body.size_hint().lower() > max_bytes as u64 {
         return Err(BodyError::TooLarge(find_id(&[], body, max_bytes).await));

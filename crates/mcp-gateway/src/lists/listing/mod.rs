@@ -110,7 +110,7 @@ impl Listing {
                     && (!is_limited || catalog.tools().get(at).is_none_or(|tool| tracker.try_add(tool)))
             };
             let fit_all = |part: &DefinitionPart| !is_limited && (is_for_all || part.summary().is_for_models);
-            VisibleList::of(definitions.list(kind), selected, is_offered, (fit_all, fits))
+            VisibleList::of(definitions.list(kind), selected, is_offered, fit_all, fits)
         });
         leased.retain(|server| scope.server.as_ref().is_none_or(|only| only == server));
         Listing { definitions, lists, leased }
@@ -264,7 +264,8 @@ impl VisibleList {
         definitions: &DefinitionList,
         selected: Option<Vec<bool>>,
         is_offered: impl Fn(&DefinitionPart) -> bool,
-        (fit_all, mut fits): (impl Fn(&DefinitionPart) -> bool, impl FnMut(usize, &DefinitionEntry) -> bool),
+        fit_all: impl Fn(&DefinitionPart) -> bool,
+        mut fits: impl FnMut(usize, &DefinitionEntry) -> bool,
     ) -> VisibleList {
         let mut parts: Vec<VisiblePart> = Vec::new();
         let mut hasher = blake3::Hasher::new();
