@@ -61,7 +61,7 @@ pub(super) struct NameMapAccess<'a> {
     context: &'a ReadContext,
     at: Location,
     members: std::slice::Iter<'a, Member>,
-    /// The member whose key was passed, and whose value is next.
+    /// The member of the last key: its value is read next.
     current: Option<&'a Member>,
 }
 
@@ -110,7 +110,7 @@ pub(super) struct StructAccess<'a> {
     missing: u128,
     /// The location that all missing fields share; created for the first of them.
     missing_at: Option<Location>,
-    /// The field whose key was passed, and whose value is next.
+    /// The field of the last key: its value is read next.
     current: Option<(Location, Option<&'a Node>)>,
 }
 

@@ -158,7 +158,7 @@ impl<'de, T: Deserialize<'de>, P> Visitor<'de> for WireFieldVisitor<T, P> {
         Ok(WireField { state, ..WireField::absent(at) })
     }
 
-    /// A value, whose key is the number of its location.
+    /// Reads a map with one member: its key is the number of the location, and its value that of the field.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let number = map.next_key()?.ok_or_else(|| A::Error::custom("the deserializer is not ours"))?;
         // The deserializer has already reported why a value is invalid.

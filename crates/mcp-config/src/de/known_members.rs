@@ -10,7 +10,9 @@ pub(crate) struct KnownMembers<'a> {
     context: &'a ReadContext,
     node: &'a Node,
     at: Location,
+    /// The known keys, which callers name by their index.
     known: &'static [&'static str],
+    /// The location from which those of missing fields are derived.
     missing_fields: Location,
 }
 

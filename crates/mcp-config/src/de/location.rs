@@ -1,7 +1,8 @@
 //! Locations of values in a document, cheap enough to create one for every value.
 //!
-//! A location is an index into a [`LocationTable`], whose entries know their parents. A JSON pointer is only built for
-//! a diagnostic. The missing fields of a struct share one entry, because an entry of a file lacks most fields.
+//! A location is an index into a [`LocationTable`]. Each entry of the table has the index of its parent. A JSON pointer
+//! is only built for a diagnostic. The missing fields of a struct share one entry, because an entry of a file lacks
+//! most fields.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -103,26 +103,29 @@ pub(crate) fn url_rule(kind: TransportKind, policy: UrlPolicy) -> UrlRule {
     }
 }
 
-/// The names of a list that were read so far, each with its first location.
-#[derive(Default)]
-pub(crate) struct UniqueNames<'a>(HashMap<&'a str, Location>);
+/// Reports items of a list that have the same name.
+pub(crate) struct UniqueNames<'a> {
+    /// The plural that messages call the items by, such as `servers of this file`.
+    items: &'static str,
+    help: &'static str,
+    /// The first location of each name.
+    first: HashMap<&'a str, Location>,
+}
 
 impl<'a> UniqueNames<'a> {
-    /// Adds a name. Reports one that was added before; `items` names the items of the list.
-    pub(crate) fn add(
-        &mut self,
-        name: &'a str,
-        at: Location,
-        (items, help): (&str, &str),
-        context: &ReadContext,
-    ) {
-        let first = *self.0.entry(name).or_insert(at);
+    pub(crate) fn new(items: &'static str, help: &'static str) -> UniqueNames<'a> {
+        UniqueNames { items, help, first: HashMap::new() }
+    }
+
+    /// Adds a name. Reports one that was added before.
+    pub(crate) fn add(&mut self, name: &'a str, at: Location, context: &ReadContext) {
+        let first = *self.first.entry(name).or_insert(at);
         if first != at {
             let shown = quoted(name);
-            let message = format!("two {items} are named '{shown}'");
+            let message = format!("two {} are named '{shown}'", self.items);
             let diagnostic = context.new_diagnostic(Code::DuplicateName, &at, message);
             let label = format!("'{shown}' is first used here");
-            context.report(diagnostic.label(first.span(context), label).help(help));
+            context.report(diagnostic.label(first.span(context), label).help(self.help));
         }
     }
 }
@@ -241,7 +244,8 @@ pub(crate) fn collect_unknown_members(
     (!res.is_empty()).then(|| RawJson::parse((res + "}").into()))
 }
 
-/// Lowers environment variables and checks their names; `lower` converts and checks a value.
+/// Lowers environment variables and checks their names; `lower` converts and checks a value. `at` is the location of
+/// the mapping.
 pub(crate) fn lower_environment<T>(
     entries: Option<OrderedMap<T>>,
     at: &Location,

@@ -90,7 +90,7 @@ struct NetworkMapping {
     denied_domains: OptionalField<Vec<Field<String>>>,
 }
 
-/// The ports of names of hosts and of the web.
+/// The ports of DNS and of the web.
 const WEB_PORTS: [u16; 3] = [53, 80, 443];
 
 /// Lowers the key. `enabled` is VS Code's `sandboxEnabled`.

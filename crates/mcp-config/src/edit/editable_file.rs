@@ -58,6 +58,7 @@ impl<'a> EditableFile<'a> {
             let is_new_file = it.code == Code::UnsupportedVersion && document.text.trim().is_empty();
             it.code.rejects_file() && !is_new_file
         };
+        // Reading tolerates some mistakes of syntax, such as a repeated key; editing tolerates none.
         let mistake = error_diagnostics(&reading).find(|it| prevents_editing(it)).or_else(|| {
             let first = diagnostics.first()?;
             reading.diagnostics.iter().find(|it| it.code == first.code)

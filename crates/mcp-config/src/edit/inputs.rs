@@ -23,11 +23,13 @@ pub fn prompts_for_inputs(document: &Document<'_>) -> bool {
 
 /// The text with a declaration of an input, if it is not declared yet (DIA-08). Only `inputs` at the top level, as in
 /// VS Code's own file, and those of a dev container are edited; elsewhere reading warns about an undeclared input.
+/// `servers` is the pointer to the list or map of the servers.
 pub(super) fn declare_input(document: &Document<'_>, servers: &str, id: &str) -> Result<String, EditError> {
     let at = if servers == DEV_CONTAINER_SERVERS { DEV_CONTAINER_INPUTS } else { "/inputs" };
     let file = EditableFile::read(document)?;
     let mut declared = file.root.at(at).and_then(Node::items).unwrap_or_default().iter();
     let is_declared = declared.any(|it| it.text_of("id") == Some(id));
+    // In a settings file, VS Code reads `inputs` only below `mcp`.
     if file.root.at("/mcp").is_some() || is_declared {
         return Ok(document.text.to_owned());
     }

@@ -2,7 +2,7 @@
 
 use mcp_host_model::{Sandbox, SandboxPreset};
 
-/// The ports of names of hosts and of package registries.
+/// The ports of DNS and of package registries.
 const REGISTRY_PORTS: [u16; 2] = [53, 443];
 
 /// Proposes a sandbox for a server with this command.

@@ -30,7 +30,7 @@ use positions::ValuePositions;
 #[derive(Clone, Copy, derive_more::Debug)]
 #[non_exhaustive]
 pub struct Document<'a> {
-    /// The path, as shown to the user.
+    /// The path of the file, as messages show it.
     pub name: &'a str,
     /// The content.
     #[debug("{} bytes", text.len())]
@@ -94,7 +94,8 @@ pub struct ServerEntry {
 
 /// Reads a document. Never fails: every mistake is in the diagnostics.
 pub fn read(document: &Document<'_>) -> Reading {
-    read_parsed(document, parse(document), |root, extensions, context| {
+    let (syntax, parsed) = parse(document);
+    read_parsed(document, syntax, parsed, |root, extensions, context| {
         read_entries(root, extensions, document.profile, context)
     })
 }
@@ -113,7 +114,8 @@ pub struct SessionReading {
 /// ACPX-09). [`read`](crate::read()) does the same without leniency, and returns the servers only.
 pub fn read_session(document: &Document<'_>, leniency: Leniency) -> SessionReading {
     let mut members = SessionMembers::default();
-    let reading = read_parsed(document, parse(document), |root, _, context| {
+    let (syntax, parsed) = parse(document);
+    let reading = read_parsed(document, syntax, parsed, |root, _, context| {
         let session = acp::read_session(root, context, leniency);
         members = session.members;
         session.entries
@@ -144,7 +146,7 @@ pub fn read_detecting(dialect: Dialect, name: &str, text: &str, max_servers: usi
     let (syntax, parsed) = parse(&document);
     let profile = detect::detect_profile(dialect, parsed.root.as_ref());
     let document = Document { profile, ..document };
-    let reading = read_parsed(&document, (syntax, parsed), |root, extensions, context| {
+    let reading = read_parsed(&document, syntax, parsed, |root, extensions, context| {
         read_entries(root, extensions, profile, context)
     });
     DetectedReading { profile, reading }
@@ -177,7 +179,8 @@ const TOO_MANY_SERVERS_HELP: &str = "split the file, or raise the limit (`mcp-ho
 /// Reads a document that was parsed; `read_entries` reads its dialect.
 fn read_parsed(
     document: &Document<'_>,
-    (syntax, parsed): (Syntax, ParsedText),
+    syntax: Syntax,
+    parsed: ParsedText,
     read_entries: impl FnOnce(&Node, &ExtensionSpans, &ReadContext) -> Vec<ReadEntry>,
 ) -> Reading {
     let rules = ProfileRules::for_profile(document.profile);

@@ -75,7 +75,7 @@ impl std::error::Error for ResolveErrors {}
 pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<ResolvedServer, ResolveErrors> {
     let mut resolver = Resolver::new(spec, context);
     let mut resolved = spec.clone();
-    resolver.in_public(|resolver| resolver.resolve_texts(&mut resolved));
+    resolver.resolve_without_secrets(|resolver| resolver.resolve_texts(&mut resolved));
     let config = spec.config.as_ref().and_then(|it| resolve_config(it, &mut resolver));
     let endpoint = match &spec.transport {
         TransportSpec::Stdio(it) => resolve_stdio(it, config.as_ref(), &mut resolver, context),
@@ -95,7 +95,8 @@ pub fn resolve(spec: &ServerSpec, context: &ResolveContext<'_>) -> Result<Resolv
     }
 }
 
-/// Applies the variable that limits a start in the program of the file, unless the entry has a limit.
+/// Sets the startup timeout from the environment variable that has this meaning for the file's program, such as
+/// `MCP_TIMEOUT`, unless the entry sets a timeout.
 fn apply_start_limit(server: &mut ServerSpec, context: &ResolveContext<'_>) {
     let Some(StartLimit::Variable(name)) = server.origin.start_limit else { return };
     if server.limits.startup != Limits::default().startup {
@@ -137,14 +138,16 @@ fn resolve_stdio(
             Some(index) => resolver.pointer(&["args", &index.to_string()]),
             None => resolver.pointer(&["server"]),
         };
-        let argument = resolver
-            .in_public(|resolver| resolver.resolve_checked(value, &pointer, "args", checks::check_argument));
+        let argument = resolver.resolve_without_secrets(|resolver| {
+            resolver.resolve_checked(value, &pointer, "args", checks::check_argument)
+        });
         arguments.extend(argument);
     }
     let mut variables = Vec::new();
     if let Some(value) = env_file {
         let pointer = resolver.pointer(&[resolver.env_file_key]);
-        let path = resolver.in_public(|resolver| resolver.resolve_value(value, &pointer, "envFile"));
+        let path =
+            resolver.resolve_without_secrets(|resolver| resolver.resolve_value(value, &pointer, "envFile"));
         if let Some(path) = path {
             variables = read_env_file(path.expose(), &pointer, resolver, context);
         }
@@ -157,18 +160,18 @@ fn resolve_stdio(
     }
     variables.extend(config.map(|it| (CONFIG_VARIABLE.to_owned(), it.clone())));
     let pointer = resolver.pointer(&["encoding"]);
-    let encoding = resolver.in_public(|resolver| resolver.resolve_text(encoding, &pointer));
+    let encoding = resolver.resolve_without_secrets(|resolver| resolver.resolve_text(encoding, &pointer));
     if let Err(error) = checks::check_encoding(&encoding) {
         resolver.report_check_error(error, &pointer);
     }
     let command = {
         let pointer = resolver.pointer(&["command"]);
-        resolver.in_public(|resolver| resolver.resolve_text(command, &pointer))
+        resolver.resolve_without_secrets(|resolver| resolver.resolve_text(command, &pointer))
     };
     let cwd = match cwd {
         Some(cwd) => {
             let pointer = resolver.pointer(&["cwd"]);
-            let folder = resolver.in_public(|resolver| resolver.resolve_text(cwd, &pointer));
+            let folder = resolver.resolve_without_secrets(|resolver| resolver.resolve_text(cwd, &pointer));
             Some(resolver.workspace().join(folder))
         }
         None => resolver.start_folder(),
@@ -317,7 +320,7 @@ impl Resolver<'_> {
         let mut res = sandbox.clone();
         let Sandbox { read, write, deny_read, deny_write, .. } = &mut res;
         for path in [read, write, deny_read, deny_write].into_iter().flatten() {
-            let text = self.in_public(|resolver| resolver.resolve_text(path, &pointer));
+            let text = self.resolve_without_secrets(|resolver| resolver.resolve_text(path, &pointer));
             let in_home = text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
             let resolved = match in_home.zip(self.home()) {
                 Some((rest, home)) => format!("{home}{rest}").into(),

@@ -13,8 +13,8 @@ use crate::resolve::values::Resolver;
 const VISIBLE: &str = "a secret is not replaced here, because it would be visible";
 
 impl Resolver<'_> {
-    /// Resolves a text that others can see, such as an argument.
-    pub(super) fn in_public<T>(&mut self, resolve: impl FnOnce(&mut Self) -> T) -> T {
+    /// Calls `resolve` for a text that others can see, such as an argument. A secret in it is reported, not replaced.
+    pub(super) fn resolve_without_secrets<T>(&mut self, resolve: impl FnOnce(&mut Self) -> T) -> T {
         self.secrets.is_public = true;
         let res = resolve(self);
         self.secrets.is_public = false;
@@ -76,7 +76,7 @@ impl Resolver<'_> {
         key: &str,
     ) -> Option<Secret> {
         if may_have_secret_before_query(url) {
-            return self.in_public(|resolver| resolver.resolve_value(url, pointer, key));
+            return self.resolve_without_secrets(|resolver| resolver.resolve_value(url, pointer, key));
         }
         self.resolve_value(url, pointer, key)
     }

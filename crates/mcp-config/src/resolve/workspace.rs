@@ -21,7 +21,7 @@ impl Resolver<'_> {
     }
 
     /// The folder in which a server without `cwd` starts: the workspace. `None` if its file belongs to no workspace:
-    /// it belongs to a user, or is an ACP request, whose session has a folder.
+    /// it belongs to a user, or is an ACP request: its session has a folder of its own.
     pub(super) fn start_folder(&self) -> Option<PathBuf> {
         let workspace = self.workspace();
         let is_of_user = || {

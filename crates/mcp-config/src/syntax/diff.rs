@@ -12,29 +12,29 @@ pub struct ChangedPointers {
 
 /// The pointer in the old tree of an unintended difference.
 pub fn find_difference(old: &Node, new: &Node, changed: &ChangedPointers) -> Option<String> {
-    compare_nodes((old, String::new()), (new, String::new()), changed)
+    let root = |node| DiffEntry { key: None, pointer: String::new(), value: node };
+    compare_entries(root(old), root(new), changed)
 }
 
-fn compare_nodes(old: (&Node, String), new: (&Node, String), changed: &ChangedPointers) -> Option<String> {
-    let (old_node, old_at) = old;
-    let (new_node, new_at) = new;
-    if changed.old.contains(&old_at) && changed.new.contains(&new_at) {
+/// The pointer in the old tree of the first unintended difference between two entries or below them.
+fn compare_entries(old: DiffEntry<'_>, new: DiffEntry<'_>, changed: &ChangedPointers) -> Option<String> {
+    if changed.old.contains(&old.pointer) && changed.new.contains(&new.pointer) {
         return None;
     }
-    match (old_node.resolved_content(), new_node.resolved_content()) {
+    match (old.value.resolved_content(), new.value.resolved_content()) {
         (Content::Mapping(_), Content::Mapping(_)) | (Content::Sequence(_), Content::Sequence(_)) => {
-            let mut old = compared_entries(old_node, &old_at, &changed.old);
-            let mut new = compared_entries(new_node, &new_at, &changed.new);
+            let mut old_entries = compared_entries(old.value, &old.pointer, &changed.old);
+            let mut new_entries = compared_entries(new.value, &new.pointer, &changed.new);
             loop {
-                match (old.next(), new.next()) {
+                match (old_entries.next(), new_entries.next()) {
                     (None, None) => return None,
                     (Some(old), Some(new)) if old.key == new.key => {
-                        let res = compare_nodes((old.value, old.pointer), (new.value, new.pointer), changed);
+                        let res = compare_entries(old, new, changed);
                         if res.is_some() {
                             return res;
                         }
                     }
-                    _ => return Some(old_at),
+                    _ => return Some(old.pointer),
                 }
             }
         }
@@ -43,17 +43,17 @@ fn compare_nodes(old: (&Node, String), new: (&Node, String), changed: &ChangedPo
         (Content::Integer(a), Content::Integer(b)) if a == b => None,
         (Content::Float(a), Content::Float(b)) if a.to_bits() == b.to_bits() => None,
         (Content::Large(a) | Content::Text(a), Content::Large(b) | Content::Text(b))
-            if a == b && old_node.kind() == new_node.kind() =>
+            if a == b && old.value.kind() == new.value.kind() =>
         {
             None
         }
-        _ => Some(old_at),
+        _ => Some(old.pointer),
     }
 }
 
-/// A member or an item to compare.
+/// A member, an item or the root, to be compared.
 struct DiffEntry<'a> {
-    /// The key of a member; `None` for an item.
+    /// The key of a member; `None` for an item and for the root.
     key: Option<&'a str>,
     pointer: String,
     value: &'a Node,

@@ -10,8 +10,8 @@ use crate::syntax::Member;
 pub(super) struct KeyIndex(HashMap<Rc<str>, usize>);
 
 impl KeyIndex {
-    /// Finds the member with this key. Each call must get the same list, whose keys are unique and which only grows at
-    /// its end: the index adds the members that are new since the last call.
+    /// Finds the member with this key. The index adds the members that are new since the last call, so each call must
+    /// pass the same list. Its keys are unique, and it may only grow at its end.
     pub(super) fn find<'a>(&mut self, members: &'a [Member], key: &str) -> Option<&'a Member> {
         // Below this size, a linear search is faster than hashing.
         const MAX_LINEAR_SEARCH: usize = 12;

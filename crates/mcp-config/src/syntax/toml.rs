@@ -38,6 +38,7 @@ pub(super) fn parse(text: &str) -> ParsedText {
 
 /// The diagnostics for the first error, and for those after it as long as they are characters that look like others.
 fn diagnose(text: &str, first: TomlError) -> Vec<RawDiagnostic> {
+    // Each mistake parses the rest again.
     const MAX_MISTAKES: usize = 10;
     let mut res = Vec::new();
     let mut rest = Cow::Borrowed(text);

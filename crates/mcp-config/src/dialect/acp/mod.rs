@@ -189,11 +189,11 @@ fn select_transport<'a>(
 
 /// Reports names that are not unique within the list (ACPX-14, 6).
 fn check_unique_names(nodes: &[EntryNode<'_>], context: &ReadContext) {
-    let mut names = UniqueNames::default();
+    let mut names = UniqueNames::new("servers of this session", "rename one of them");
     for EntryNode { label: _, node, at } in nodes {
         let Some(member) = node.get("name") else { continue };
         let Some(name) = member.value.text().filter(|name| !name.is_empty()) else { continue };
         let at = at.member(member, context);
-        names.add(name, at, ("servers of this session", "rename one of them"), context);
+        names.add(name, at, context);
     }
 }

@@ -28,7 +28,7 @@ pub(crate) enum HeaderOwner {
 
 /// Returns the owner of the header with this name.
 pub(crate) fn header_owner(name: &str) -> HeaderOwner {
-    const TRANSPORT: [&str; 7] = [
+    const OF_TRANSPORT: [&str; 7] = [
         "accept",
         "content-type",
         "last-event-id",
@@ -37,12 +37,14 @@ pub(crate) fn header_owner(name: &str) -> HeaderOwner {
         "mcp-protocol-version",
         "mcp-session-id",
     ];
-    const CONNECTION: [&str; 3] = ["content-length", "host", "transfer-encoding"];
+    const OF_CONNECTION: [&str; 3] = ["content-length", "host", "transfer-encoding"];
     let among = |names: &[&str]| names.iter().any(|it| it.eq_ignore_ascii_case(name));
-    match (among(&CONNECTION), among(&TRANSPORT)) {
-        (true, _) => HeaderOwner::Connection,
-        (false, true) => HeaderOwner::Transport,
-        (false, false) => HeaderOwner::User,
+    if among(&OF_CONNECTION) {
+        HeaderOwner::Connection
+    } else if among(&OF_TRANSPORT) {
+        HeaderOwner::Transport
+    } else {
+        HeaderOwner::User
     }
 }
 

@@ -49,6 +49,7 @@ fn check_version(version: &FieldState<f64>, at: &Location, context: &ReadContext
         FieldState::Value(number) if *number == 1.0 => return,
         FieldState::Value(_) | FieldState::Absent | FieldState::Null | FieldState::Invalid => {}
     }
+    // Replaces the diagnostic about its type.
     context.remove_diagnostics(at);
     let message = "Invalid mcp.yaml: expected version: 1";
     let diagnostic = context.new_diagnostic(Code::UnsupportedVersion, at, message);

@@ -23,7 +23,7 @@ pub(crate) fn write_server(
     report: &mut WriteReport<'_>,
 ) -> Option<(String, OutputValue)> {
     let ServerSpec { origin, transport, exposure, sharing, config, metadata, .. } = server;
-    // Dominds replaces references in `env` and `headers` only, whose values `dominds_value` writes.
+    // Dominds replaces references in `env` and `headers` only; `dominds_value` writes these values.
     let mut entry = EntryWriter::new(server, ReferenceRule::Literal, report);
     match transport {
         TransportSpec::Stdio(spec) => {

@@ -340,7 +340,7 @@ const SYNONYMS: &[(&str, EntryField)] = &[
     ("endpoint", F::Url),
     // Codex.
     ("httpheaders", F::Headers),
-    // Timeouts, whose unit a suggestion cannot tell.
+    // Timeouts: a similar word would not tell the unit.
     ("timeoutms", F::RequestMilliseconds),
     ("requesttimeoutms", F::RequestMilliseconds),
     ("connectiontimeoutms", F::ConnectMilliseconds),

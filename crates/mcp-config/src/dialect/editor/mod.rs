@@ -42,9 +42,6 @@ pub(crate) use server_maps::{is_goose_extensions, is_map_of_servers, is_server};
 #[cfg(test)]
 mod tests;
 
-/// For [`UniqueNames::add`]: the name of the items, and the help for two of the same name.
-const DUPLICATE_NAME: (&str, &str) = ("servers of this file", "rename one of them");
-
 /// What is known about a key inside of an entry that is not read.
 pub(crate) fn foreign_key(name: &str) -> Option<ForeignKey> {
     keys::foreign_key(name, EntryForm::Common)
@@ -66,8 +63,8 @@ pub(crate) fn read(
     if let Some(map) = roots.iter().find(|it| it.program.disabling == Disabling::NameLists) {
         NameLists::check(root, map.program, context);
     }
-    let mut reader =
-        EntryReader { entries: Vec::new(), names: UniqueNames::default(), has_several_maps: roots.len() > 1 };
+    let names = UniqueNames::new("servers of this file", "rename one of them");
+    let mut reader = EntryReader { entries: Vec::new(), names, has_several_maps: roots.len() > 1 };
     for ServerMap { node, at, program, project } in &roots {
         let file = lower::FileContext {
             context,
@@ -102,7 +99,7 @@ struct EntryReader<'a> {
 }
 
 impl<'a> EntryReader<'a> {
-    /// Reads the members of a map of servers, whose keys are their names.
+    /// Reads the members of a map of servers. A key is the name of a server.
     fn read_members(
         &mut self,
         map: &Node,
@@ -128,7 +125,7 @@ impl<'a> EntryReader<'a> {
             }
             // The keys of a single mapping are unique.
             if self.has_several_maps && file.project.is_none() {
-                self.names.add(&member.key.text, at.at_key(), DUPLICATE_NAME, context);
+                self.names.add(&member.key.text, at.at_key(), context);
             }
             self.entries.push(if report_quoted_table(&name, map, &at, file) {
                 ReadEntry::new(name, &at, context)
@@ -147,7 +144,7 @@ impl<'a> EntryReader<'a> {
             if let Some((name, name_at)) =
                 item.get("name").and_then(|it| Some((it.value.text()?, at.member(it, context))))
             {
-                self.names.add(name, name_at, DUPLICATE_NAME, context);
+                self.names.add(name, name_at, context);
             }
             self.entries.push(read_server(None, item, &at, file));
         }

@@ -1,7 +1,7 @@
 //! Finds the program of a file (DIA-01).
 //!
-//! A file whose path is not in the table belongs to the program that its content indicates, else to [`UNKNOWN`], whose
-//! conventions most programs share.
+//! If the path of a file is not in the table, the content of the file indicates the program. Otherwise the program is
+//! [`UNKNOWN`], with the conventions that most programs share.
 
 use std::path::{Path, PathBuf};
 

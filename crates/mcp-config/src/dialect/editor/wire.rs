@@ -1,6 +1,7 @@
 //! Serde types of the values of an entry in an editor file (DIA-04, DIA-05).
 //!
-//! The doc comments appear in the JSON Schema.
+//! The doc comments appear in the JSON Schema. A serde name `shape: …` is the text of the error for a value of another
+//! type.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -140,13 +140,13 @@ fn check_tool_count(items: &[Node], at: &Location, context: &ReadContext) {
 
 /// Reports names that are not unique across all tools of the agent (HD-004).
 fn check_unique_names(items: &[Node], at: &Location, context: &ReadContext) {
-    let mut names = UniqueNames::default();
     let help = "rename one of them; names are unique across all tools, whatever their type";
+    let mut names = UniqueNames::new("tools of this agent", help);
     for (index, node) in items.iter().enumerate() {
         let Some(member) = node.get("name") else { continue };
         let Some(name) = member.value.text().filter(|name| !name.is_empty()) else { continue };
         let at = at.item(index, node, context).member(member, context);
-        names.add(name, at, ("tools of this agent", help), context);
+        names.add(name, at, context);
     }
 }
 

@@ -61,7 +61,8 @@ pub(crate) fn value_text(value: &ConfigValue, rule: ReferenceRule) -> Result<Str
     }
 }
 
-/// Rewrites a text of the model, such as a working directory, whose references are those of the dialect `origin`.
+/// Rewrites a text of the model, such as a working directory: references of the dialect `origin` become those of
+/// `rule`.
 pub(crate) fn rewrite_text(text: &str, origin: Dialect, rule: ReferenceRule) -> Result<String, Reason> {
     let source_rule = ProfileRules::for_profile(Profile::default_for(origin)).reference_rule;
     value_text(&parse_value(text, source_rule), rule)

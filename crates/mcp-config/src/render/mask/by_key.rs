@@ -34,7 +34,8 @@ impl MaskedText {
 }
 
 impl ShownValues<'_> {
-    /// Collects the starts of the values with an anchor that a secret contains or is an alias of.
+    /// Collects the starts of the values with an anchor that a secret contains or is an alias of. `is_secret`: the node
+    /// is below the key of a secret.
     fn collect_targets(self, node: &Node, is_secret: bool, targets: &mut BTreeSet<usize>) {
         if let Content::Shared(target) = &node.content
             && is_secret
@@ -66,6 +67,7 @@ struct KeyMasker<'a> {
 }
 
 impl KeyMasker<'_> {
+    /// Marks the values at and below a node. `is_secret`: it is below the key of a secret.
     fn mark_value(&mut self, node: &Node, is_secret: bool) {
         let KeyMasker { masker, text, shown, targets } = self;
         if let Content::Shared(target) = &node.content
@@ -80,7 +82,7 @@ impl KeyMasker<'_> {
                 for member in members {
                     let key = &member.key;
                     self.masker.show_table_header(&member.value, self.text);
-                    self.masker.show_key(&key.span, Some(&key.text), self.text, Visibility::Nothing);
+                    self.masker.show_key(&key.span, Some(&key.text), self.text, Visibility::KeysOnly);
                     let is_key_of_secret = self.shown.secret_keys.contains(&&*key.text);
                     self.mark_value(&member.value, is_secret || is_key_of_secret);
                 }

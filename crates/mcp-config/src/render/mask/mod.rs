@@ -80,15 +80,15 @@ impl MaskedText {
         let mut masker = Masker { syntax, visible: Vec::new(), hidden: dropped };
         for diagnostic in duplicates {
             let shows = if redact_pointer(&diagnostic.pointer) == diagnostic.pointer {
-                Visibility::Keys
+                Visibility::SafeValues
             } else {
-                Visibility::Nothing
+                Visibility::KeysOnly
             };
             masker.show_key(&diagnostic.span, None, text, shows);
         }
         match &root {
             Some(root) if is_map_of_servers(root) => masker.mark_value(root, text, Visibility::Entries),
-            Some(root) => masker.mark_value(root, text, Visibility::Keys),
+            Some(root) => masker.mark_value(root, text, Visibility::SafeValues),
             None => masker.show_known_keys(text),
         }
         if root.is_some() {
@@ -146,13 +146,13 @@ impl MaskedText {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Visibility {
     /// Keys, and the values of safe keys.
-    Keys,
-    /// Keys; each value is a collection with `Keys` visibility (`servers`).
+    SafeValues,
+    /// Keys; each value is a collection with `SafeValues` visibility (`servers`).
     Entries,
-    /// Also items: a list of safe words.
+    /// As `SafeValues`, and the items of a list, which are safe words such as names of tools.
     Items,
-    /// Keys only, at any depth.
-    Nothing,
+    /// Keys, at any depth.
+    KeysOnly,
 }
 
 /// Collects the ranges of a text that are shown or hidden.
@@ -180,10 +180,10 @@ impl Masker {
                     self.show_table_header(&member.value, text);
                     self.show_key(&member.key.span, Some(&member.key.text), text, shows);
                     match (shows, &*member.key.text, &member.value.content) {
-                        (Visibility::Keys, "args", Content::Sequence(items)) => {
+                        (Visibility::SafeValues, "args", Content::Sequence(items)) => {
                             self.mark_arguments(command.and_then(|it| it.value.text()), items, text);
                         }
-                        (Visibility::Keys, "command", Content::Sequence(items)) => {
+                        (Visibility::SafeValues, "command", Content::Sequence(items)) => {
                             if let Some((program, arguments)) = items.split_first() {
                                 let is_opencode = node.text_of("type") == Some("local");
                                 if is_opencode {
@@ -194,12 +194,14 @@ impl Masker {
                                 self.mark_arguments(program.text(), arguments, text);
                             }
                         }
-                        (Visibility::Keys, "env" | "environment" | "envs", Content::Mapping(variables)) => {
-                            self.mark_variables(variables, text)
-                        }
-                        (Visibility::Keys, "env_keys", Content::Sequence(items)) => {
+                        (
+                            Visibility::SafeValues,
+                            "env" | "environment" | "envs",
+                            Content::Mapping(variables),
+                        ) => self.mark_variables(variables, text),
+                        (Visibility::SafeValues, "env_keys", Content::Sequence(items)) => {
                             for item in items.iter().filter(|it| it.text().is_some()) {
-                                self.show_key(&item.span, item.text(), text, Visibility::Nothing);
+                                self.show_key(&item.span, item.text(), text, Visibility::KeysOnly);
                             }
                         }
                         (_, key, _) => self.mark_member(key, &member.value, text, shows),
@@ -213,7 +215,9 @@ impl Masker {
                     match shows {
                         _ if collection => self.mark_value(item, text, shows),
                         Visibility::Items => self.visible.push(item.span.clone()),
-                        Visibility::Keys | Visibility::Entries | Visibility::Nothing => self.hide(item, text),
+                        Visibility::SafeValues | Visibility::Entries | Visibility::KeysOnly => {
+                            self.hide(item, text)
+                        }
                     }
                 }
             }
@@ -226,7 +230,7 @@ impl Masker {
         let start = node.span.start;
         let is_table = self.syntax == Syntax::Toml && node.members().is_some();
         let header = text.get(start..).filter(|it| is_table && it.starts_with('['));
-        // A comment may follow the bracket. A name with `=` is shown by `key`, as far as it may be.
+        // A comment may follow the bracket. For a name with `=`, `show_key` decides how much of it is shown.
         let end = header.and_then(|it| it.lines().next()?.find([']', '=', '#']));
         self.visible.extend(end.map(|it| start..start + it));
     }
@@ -235,7 +239,7 @@ impl Masker {
     /// name is shown. `key` is the parsed key, if known.
     fn show_key(&mut self, span: &Range<usize>, key: Option<&str>, text: &str, shows: Visibility) {
         let source = text.get(span.clone()).unwrap_or_default();
-        let ends_name = |it: char| it == '=' || (shows == Visibility::Nothing && ends_key_name(it));
+        let ends_name = |it: char| it == '=' || (shows == Visibility::KeysOnly && ends_key_name(it));
         let written = source.trim_end_matches(['"', '\'']);
         match written.find(ends_name) {
             Some(at) => {
@@ -271,13 +275,13 @@ impl Masker {
     fn mark_member(&mut self, key: &str, value: &Node, text: &str, shows: Visibility) {
         let collection = value.members().is_some() || value.items().is_some();
         match shows {
-            Visibility::Nothing => self.mark_value(value, text, Visibility::Nothing),
+            Visibility::KeysOnly => self.mark_value(value, text, Visibility::KeysOnly),
             Visibility::Entries if value.items().is_some() && ITEM_KEYS.contains(key) => {
                 self.mark_value(value, text, Visibility::Items)
             }
-            Visibility::Entries if collection => self.mark_value(value, text, Visibility::Keys),
+            Visibility::Entries if collection => self.mark_value(value, text, Visibility::SafeValues),
             Visibility::Entries => self.hide(value, text),
-            Visibility::Keys | Visibility::Items if collection => {
+            Visibility::SafeValues | Visibility::Items if collection => {
                 let is_servers = match key {
                     "mcp" => value.get("servers").is_none() && value.get("inputs").is_none(),
                     // Claude Code: each project is a mapping that contains servers.
@@ -290,23 +294,23 @@ impl Masker {
                 let below = match key {
                     _ if is_servers && value.items().is_none() => Visibility::Entries,
                     _ if ITEM_KEYS.contains(key) => Visibility::Items,
-                    _ if CONTAINER_KEYS.contains(key) => Visibility::Keys,
-                    _ => Visibility::Nothing,
+                    _ if CONTAINER_KEYS.contains(key) => Visibility::SafeValues,
+                    _ => Visibility::KeysOnly,
                 };
                 self.mark_value(value, text, below);
             }
-            Visibility::Keys | Visibility::Items if COMMAND_KEYS.contains(&key) => {
+            Visibility::SafeValues | Visibility::Items if COMMAND_KEYS.contains(&key) => {
                 self.mark_command(value, text)
             }
-            Visibility::Keys | Visibility::Items if SAFE_KEYS.contains(key) => {
+            Visibility::SafeValues | Visibility::Items if SAFE_KEYS.contains(key) => {
                 self.visible.push(value.span.clone())
             }
-            Visibility::Keys | Visibility::Items
+            Visibility::SafeValues | Visibility::Items
                 if ["url", "serverUrl", "httpUrl", "uri", "$schema"].contains(&key) =>
             {
                 self.mark_url(value, text);
             }
-            Visibility::Keys | Visibility::Items => {
+            Visibility::SafeValues | Visibility::Items => {
                 self.hide(value, text);
                 if let Some((start, written)) = literal_source(value, text)
                     && !SECRET_KEYS.contains(key)
@@ -324,7 +328,7 @@ impl Masker {
         let words: Vec<_> = written.iter().map(|it| it.map(|it| it.1)).collect();
         let shown = safe_values::visible_arguments(command, &words);
         for ((item, written), shown) in items.iter().zip(&written).zip(shown) {
-            self.mark_value(item, text, Visibility::Nothing);
+            self.mark_value(item, text, Visibility::KeysOnly);
             let Some((start, _)) = written else { continue };
             self.visible.extend(shown.into_iter().map(|it| start + it.start..start + it.end));
         }
@@ -333,8 +337,8 @@ impl Masker {
     /// Shows the names of variables, and the values of variables with safe names.
     fn mark_variables(&mut self, members: &[Member], text: &str) {
         for Member { key, value } in members {
-            self.show_key(&key.span, Some(&key.text), text, Visibility::Nothing);
-            self.mark_value(value, text, Visibility::Nothing);
+            self.show_key(&key.span, Some(&key.text), text, Visibility::KeysOnly);
+            self.mark_value(value, text, Visibility::KeysOnly);
             if let Some((start, written)) = literal_source(value, text)
                 && safe_values::is_safe_value(&key.text, written)
             {
@@ -468,7 +472,8 @@ impl Masker {
     }
 }
 
-/// The start and the text of a scalar whose source, without quotes, equals its value.
+/// The start and the text of a scalar without its quotes. `None` for other values, and for a text with escape
+/// sequences.
 fn literal_source<'a>(node: &Node, text: &'a str) -> Option<(usize, &'a str)> {
     let source = text.get(node.span.clone())?;
     match &node.content {

@@ -42,7 +42,7 @@ const FLAGS_WITHOUT_VALUE: WordList = WordList(
 const SUBCOMMAND_NAMES: WordList =
     WordList("stdio sse http mcp serve server demo-server start run true false");
 
-/// Last words of names, of flags or variables, whose values are names or files.
+/// The last words of flags and variables that have a name or a file as their value.
 const NAME_WORDS: WordList = WordList("file config project package from with python module m env");
 
 /// Prefixes of tokens of well-known services.
@@ -61,11 +61,11 @@ enum NextArgument {
     Target,
     /// The value of a flag that is known to take no secret.
     SafeValue,
-    /// The value of an unknown flag, or something else.
+    /// The value of a flag that is not known, if the flag has a value at all.
     UnknownValue,
     /// The value of a flag with a name like a secret.
     SecretValue,
-    /// Something else.
+    /// A positional argument, or a flag.
     Other,
 }
 

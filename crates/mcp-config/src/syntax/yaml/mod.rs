@@ -50,6 +50,7 @@ pub(super) fn parse(text: &str) -> ParsedText {
 
 /// Reports a syntax error and those after it, as far as the parser can continue.
 fn report_mistakes(text: &str, first: Mistake, diagnostics: &mut Vec<RawDiagnostic>) {
+    // Each mistake parses the text again.
     const MAX_MISTAKES: usize = 10;
     let mut text = Cow::Borrowed(text);
     let mut mistake = first;
@@ -101,12 +102,13 @@ struct Frame {
     kind: FrameKind,
 }
 
+/// The content of an open collection so far.
 enum FrameKind {
     Sequence(Vec<Node>),
     Mapping { members: Vec<Member>, index: KeyIndex, key: Option<PendingKey> },
 }
 
-/// The last key of a mapping, whose value was not parsed yet.
+/// The last key of a mapping. Its value is parsed next.
 enum PendingKey {
     Key(Key),
     /// The value is parsed and dropped, because its key is a duplicate or invalid.
