@@ -12,7 +12,7 @@ use mcp_host_model::{ExposureRules, RawJson, ServerId, Severity};
 use crate::catalog::catalog_list::{NamedList, PerNamedList};
 use crate::catalog::exposed_items::{ExposedPrompt, ExposedResource, ExposedTemplate, ExposedTool};
 use crate::catalog::name_owner::NameOwner;
-use crate::filter::rules::{CompiledRules, Decision, ExposureVerdict, apply_transforms};
+use crate::filter::rules::{CompiledRules, Decision, ExposureVerdict};
 use crate::hash::{CatalogHash, HashEncoder};
 use crate::lists::{Builtins, CatalogServer, ListKind, RejectedItem, ServerLists};
 use crate::lock::{Drift, DriftConsequence, Enforcement, ItemKind};
@@ -59,7 +59,7 @@ pub fn decide_all(
 ) -> Vec<Decision> {
     let compiled = CompiledRules::new(server, rules);
     match list {
-        ListKind::Resource => originals.iter().map(|it| decide_label(&compiled, rules, it, it)).collect(),
+        ListKind::Resource => originals.iter().map(|it| decide_label(&compiled, it, it)).collect(),
         ListKind::Tool | ListKind::Prompt => {
             let mut names = NameTable::new(builtins, list, &|_| None);
             originals.iter().map(|it| names.claim(&compiled, it)).collect()
@@ -126,7 +126,7 @@ impl ServerSlice {
         res.problems.extend(drift.and_then(|it| it.problem(server)));
         let names = NameTable::new(builtins, ListKind::Tool, earlier.tools);
         let originals = tools.iter().map(|it| &*it.name);
-        let named = res.name_items((NamedList::Tools, &entry.exposure.tools), originals, names, drift);
+        let named = res.name_items(NamedList::Tools, &entry.exposure.tools, originals, names, drift);
         let exposed = |(at, name): NamedPosition| {
             let mut exposed = ExposedTool::new(name, server.clone(), Arc::clone(&tools[at]));
             exposed.is_approved = drift.is_some_and(|drift| drift.approves(ItemKind::Tool, &tools[at].name));
@@ -135,17 +135,16 @@ impl ServerSlice {
         res.tools = named.into_iter().map(exposed).collect();
         let names = NameTable::new(builtins, ListKind::Prompt, earlier.prompts);
         let originals = prompts.iter().map(|it| &*it.name);
-        let named = res.name_items((NamedList::Prompts, &entry.exposure.prompts), originals, names, drift);
+        let named = res.name_items(NamedList::Prompts, &entry.exposure.prompts, originals, names, drift);
         let exposed = |(at, name): NamedPosition| ExposedPrompt {
             name,
             server: server.clone(),
             prompt: Arc::clone(&prompts[at]),
         };
         res.prompts = named.into_iter().map(exposed).collect();
-        let (rules, compiled) =
-            (&entry.exposure.resources, CompiledRules::new(server, &entry.exposure.resources));
+        let rules = CompiledRules::new(server, &entry.exposure.resources);
         let labels = resources.iter().map(|it| (&*it.name, &*it.uri));
-        let named = res.name_resources(ItemKind::Resource, (&compiled, rules), labels, drift);
+        let named = res.name_resources(ItemKind::Resource, &rules, labels, drift);
         let exposed = |(at, name): NamedPosition| ExposedResource {
             name,
             server: server.clone(),
@@ -153,7 +152,7 @@ impl ServerSlice {
         };
         res.resources = named.into_iter().map(exposed).collect();
         let labels = templates.iter().map(|it| (&*it.name, &*it.uri_template));
-        let named = res.name_resources(ItemKind::Template, (&compiled, rules), labels, drift);
+        let named = res.name_resources(ItemKind::Template, &rules, labels, drift);
         let exposed = |(at, name): NamedPosition| ExposedTemplate {
             name,
             server: server.clone(),
@@ -238,12 +237,13 @@ impl ServerSlice {
     }
 
     /// Changes the decision on an exposed item that differs from the approved one to withheld, or adds a problem, by
-    /// the policy. The caller keeps the name of a withheld item reserved; otherwise another item could get this name
-    /// and be mistaken for the approved one.
+    /// the policy. `key` identifies the item in the lock file: its original name or its URI. The caller keeps the name
+    /// of a withheld item reserved; otherwise another item could get this name and be mistaken for the approved one.
     fn enforce_approval(
         &mut self,
         drift: Option<&Drift>,
-        (item, key): (ItemKind, &str),
+        item: ItemKind,
+        key: &str,
         decision: Decision,
     ) -> Decision {
         if decision.exposed.is_none() {
@@ -273,7 +273,8 @@ impl ServerSlice {
     /// Decides on the names of tools or prompts, and returns the exposed ones. Withheld ones keep their names reserved.
     fn name_items<'a>(
         &mut self,
-        (list, rules): (NamedList, &ExposureRules),
+        list: NamedList,
+        rules: &ExposureRules,
         originals: impl Iterator<Item = &'a str>,
         mut names: NameTable<'_, 'a>,
         drift: Option<&Drift>,
@@ -285,7 +286,7 @@ impl ServerSlice {
         for (at, original) in originals.enumerate() {
             let decision = names.claim(&compiled, original);
             let name = decision.exposed.clone().map(|it| (at, it));
-            let decision = self.enforce_approval(drift, (item, original), decision);
+            let decision = self.enforce_approval(drift, item, original, decision);
             if decision.exposed.is_some() {
                 exposed.extend(name);
             } else {
@@ -301,14 +302,14 @@ impl ServerSlice {
     fn name_resources<'a>(
         &mut self,
         item: ItemKind,
-        (compiled, rules): (&CompiledRules<'_>, &ExposureRules),
+        rules: &CompiledRules<'_>,
         labels: impl Iterator<Item = (&'a str, &'a str)>,
         drift: Option<&Drift>,
     ) -> Vec<NamedPosition> {
         let (mut uris, mut exposed) = (HashSet::new(), Vec::new());
         for (at, (name, uri)) in labels.enumerate() {
-            let decision = hide_duplicate_uri(&mut uris, uri, decide_label(compiled, rules, name, uri));
-            let decision = self.enforce_approval(drift, (item, uri), decision);
+            let decision = hide_duplicate_uri(&mut uris, uri, decide_label(rules, name, uri));
+            let decision = self.enforce_approval(drift, item, uri, decision);
             exposed.extend(decision.exposed.clone().map(|it| (at, it)));
             self.record_decision(item.list(), decision);
         }
@@ -363,17 +364,17 @@ fn list_index(list: ListKind) -> usize {
 
 /// Decides on a resource or template. Its name is only a label: it is filtered and transformed, but no naming policy
 /// applies. An empty label is replaced by the URI.
-fn decide_label(compiled: &CompiledRules<'_>, rules: &ExposureRules, name: &str, uri: &str) -> Decision {
-    let (exposed, verdict, rule) = match compiled.filter_reason(name) {
+fn decide_label(rules: &CompiledRules<'_>, name: &str, uri: &str) -> Decision {
+    let (exposed, verdict, rule) = match rules.filter_reason(name) {
         Ok(rule) => {
-            let label = Some(apply_transforms(&rules.transforms, name)).filter(|label| !label.is_empty());
+            let label = Some(rules.transform(name)).filter(|label| !label.is_empty());
             let label = label.unwrap_or(Cow::Borrowed(uri));
             (Some(label).filter(|label| !label.is_empty()), ExposureVerdict::Exposed, rule)
         }
         Err((verdict, rule)) => (None, verdict, rule),
     };
     let exposed = exposed.map(ExposedName::new);
-    Decision { server: compiled.server().clone(), original: name.to_owned(), exposed, verdict, rule }
+    Decision { server: rules.server().clone(), original: name.to_owned(), exposed, verdict, rule }
 }
 
 /// Changes the decision on an item to hidden if an earlier exposed item has the same URI.
@@ -437,7 +438,7 @@ impl<'a, 'n> NameTable<'a, 'n> {
     }
 }
 
-/// The deciding rule for a name that `original` of this server has.
+/// The rule that hides an item, because the item `original` of `server` has its name.
 fn collision_rule(list: &str, exposed: &str, original: &str, server: &ServerId) -> String {
     let (exposed, original) = (quote(exposed), quote(original));
     format!("the name {exposed} is taken by {list} {original} of {}", NameOwner::Server(server))

@@ -27,6 +27,7 @@ impl ExposedTool {
     }
 }
 
+/// The number of characters of a text.
 #[derive(Default)]
 struct CharacterCount {
     ascii: usize,

@@ -116,8 +116,8 @@ pub fn shorten(name: String, limit: usize) -> String {
     with_suffix(name, &hash, limit)
 }
 
-/// Returns `name` with the hash of `original`, in the form of [`shorten`]. It differs from the name that another item
-/// of the server has.
+/// Returns `name` with the hash of `original`, in the form of [`shorten`], so that two originals that have the same
+/// exposed name get different ones.
 pub(crate) fn with_hash_of(name: &str, original: &str, limit: usize) -> String {
     with_suffix(name.to_owned(), &hash_digits(original), limit)
 }

@@ -74,14 +74,14 @@ pub(super) fn correct_members(
         return object.clone();
     }
     text.push('}');
-    parsed(text)
+    built_json(text)
 }
 
 /// Returns the object with a member in front of the others.
 pub(super) fn with_first_member(object: &RawJson, member: &str) -> RawJson {
     let rest = &object.as_str()[1..];
     let comma = if rest.trim_ascii_start() == "}" { "" } else { "," };
-    parsed(format!("{{{member}{comma}{rest}"))
+    built_json(format!("{{{member}{comma}{rest}"))
 }
 
 /// Returns the elements of a list; `None` for another value.
@@ -93,7 +93,7 @@ pub(super) fn elements(list: &RawJson) -> Option<Vec<RawJson>> {
 /// Returns the list of these elements.
 pub(super) fn list_of(elements: &[RawJson]) -> RawJson {
     let texts: Vec<&str> = elements.iter().map(RawJson::as_str).collect();
-    parsed(format!("[{}]", texts.join(",")))
+    built_json(format!("[{}]", texts.join(",")))
 }
 
 /// Returns whether containers are nested too deeply for readers of other programs.
@@ -101,8 +101,8 @@ pub(super) fn is_too_deep(value: &RawJson) -> bool {
     is_deeper_than(value.as_bytes(), MAX_DEPTH)
 }
 
-/// Parses a text that was made of JSON.
-pub(super) fn parsed(text: String) -> RawJson {
+/// The JSON value of a text that was built from JSON values.
+pub(super) fn built_json(text: String) -> RawJson {
     RawJson::parse(text.into()).expect("parts of JSON make JSON")
 }
 

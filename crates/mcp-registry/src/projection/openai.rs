@@ -21,7 +21,7 @@
 //!
 //! References are inlined, so a recursive schema is not strict, although OpenAI would accept it.
 //!
-//! The rules for a function with `strict: false`, whose schema is otherwise sent unchanged:
+//! The rules for a function with `strict: false`. Its schema is otherwise sent unchanged:
 //!
 //! - The name and the root are as above (E: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/
 //!   'enum'/'not' at the top level"). A tool with another root is left out, because the error fails the whole request.

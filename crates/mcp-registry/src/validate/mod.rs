@@ -98,7 +98,7 @@ impl ValidatorCache {
             .map_err(|errors| InvalidArguments { errors })
     }
 
-    /// Validates `arguments` against `schema`, whose compiled form is in the slot if the cache has it.
+    /// Validates `arguments` against `schema`. The slot has its compiled form if the cache has it.
     pub(crate) fn check_arguments_in(
         &self,
         slot: &SchemaSlot,

@@ -26,8 +26,8 @@ pub(super) struct SchemaCost {
     expansion: u64,
     /// The depth of the expanded schema.
     depth: u64,
-    /// The number of references, if some are recursive.
-    recursion: Option<u64>,
+    /// The number of references if the schema is recursive; `None` if it is not.
+    recursive_references: Option<u64>,
     /// The number of patterns.
     patterns: u64,
     /// The engine that runs them.
@@ -57,11 +57,11 @@ pub(super) struct ValueSize {
 
 /// The maximum number of references.
 const MAX_REFERENCES: usize = 500;
-/// The maximum number of references other than `#` and `#/…`, whose targets are not resolved here.
+/// The maximum number of references other than `#` and `#/…`. Their targets are not resolved here.
 const MAX_FOREIGN_REFERENCES: usize = 16;
 /// The maximum number of patterns.
 const MAX_PATTERNS: usize = 128;
-/// The maximum depth of the tree.
+/// The maximum depth of a schema, with references expanded.
 const MAX_DEPTH: u64 = 200;
 /// The maximum depth of a recursive check.
 const MAX_RECURSIVE_DEPTH: u64 = 2_000;
@@ -81,7 +81,8 @@ impl SchemaCost {
         if self.expansion.saturating_mul(size.values) > MAX_STEPS {
             return Err("the schema is too large to check");
         }
-        if self.recursion.is_some() && self.depth.saturating_mul(size.depth) > MAX_RECURSIVE_DEPTH {
+        if self.recursive_references.is_some() && self.depth.saturating_mul(size.depth) > MAX_RECURSIVE_DEPTH
+        {
             return Err("the schema is recursive, and too deep to check");
         }
         let texts = match self.engine {
@@ -98,7 +99,7 @@ impl SchemaCost {
     /// results, so a recursive schema may visit one value on very many paths.
     pub(super) fn error_detail(&self, size: ValueSize) -> ErrorDetail {
         // An upper bound of the paths to one value.
-        let paths = match self.recursion {
+        let paths = match self.recursive_references {
             Some(references) => references.saturating_pow(u32::try_from(size.depth).unwrap_or(u32::MAX)),
             None => 1,
         };
@@ -161,17 +162,18 @@ pub(super) fn analyze(schema: &Value) -> Result<SchemaAnalysis, String> {
         root: schema,
         done: HashMap::new(),
         open: HashSet::new(),
-        recursive: foreign > 0,
+        is_recursive: foreign > 0,
     };
     expander.check_cycles()?;
-    let (expansion, depth) = expander.expand(schema, 0)?;
-    let recursion = expander.recursive.then_some(counts.references as u64);
+    let Expansion { schemas, depth } = expander.expand(schema, 0)?;
+    let recursive_references = expander.is_recursive.then_some(counts.references as u64);
     Ok(SchemaAnalysis {
         cost: SchemaCost {
-            expansion,
+            expansion: schemas,
             depth,
-            recursion,
+            recursive_references,
             patterns: counts.patterns as u64,
+            // The caller replaces it if a pattern needs backtracking.
             engine: PatternEngine::Linear,
         },
         has_tuples: counts.has_tuples,
@@ -248,7 +250,7 @@ fn count_keywords(schema: &Value) -> KeywordCounts {
     res
 }
 
-/// The address of the root's members, whose `$id` is not nested.
+/// The address of the root's members, which identifies the root: its `$id` does not count as nested.
 fn root_members(schema: &Value) -> *const Map<String, Value> {
     schema.as_object().map_or(std::ptr::null(), std::ptr::from_ref)
 }
@@ -256,12 +258,20 @@ fn root_members(schema: &Value) -> *const Map<String, Value> {
 /// Expands the references of a schema to measure it.
 struct ReferenceExpander<'a> {
     root: &'a Value,
-    /// The expansion and depth of each schema that was expanded, by its address.
-    done: HashMap<*const Value, (u64, u64)>,
+    /// The result for each schema that was expanded, by its address.
+    done: HashMap<*const Value, Expansion>,
     /// The schemas that are being expanded.
     open: HashSet<*const Value>,
-    /// Whether a reference is recursive, or leads out of the schema.
-    recursive: bool,
+    /// Whether a reference is recursive, or leads out of the schema, where it may be recursive.
+    is_recursive: bool,
+}
+
+/// The size of a schema with its references expanded.
+#[derive(Clone, Copy)]
+struct Expansion {
+    /// The number of schemas that a check of one value visits.
+    schemas: u64,
+    depth: u64,
 }
 
 impl<'a> ReferenceExpander<'a> {
@@ -306,30 +316,31 @@ impl<'a> ReferenceExpander<'a> {
         Ok(())
     }
 
-    /// Returns expansion and depth of `schema`.
-    fn expand(&mut self, schema: &'a Value, level: u64) -> Result<(u64, u64), String> {
+    /// Expands `schema`, which is at depth `level`. Fails if it is nested too deeply.
+    fn expand(&mut self, schema: &'a Value, level: u64) -> Result<Expansion, String> {
         if let Some(known) = self.done.get(&std::ptr::from_ref(schema)) {
             return Ok(*known);
         }
         if !self.open.insert(schema) {
-            self.recursive = true;
-            return Ok((1, 1));
+            self.is_recursive = true;
+            return Ok(Expansion { schemas: 1, depth: 1 });
         }
         check_depth(level)?;
-        let (mut expansion, mut depth): (u64, u64) = (1 + count_compared_values(schema), 0);
+        let (mut schemas, mut depth): (u64, u64) = (1 + count_compared_values(schema), 0);
         for it in self.in_place_subschemas(schema).into_iter().chain(inner_subschemas(schema)) {
-            let (more, deeper) = self.expand(it, level + 1)?;
-            expansion = expansion.saturating_add(more);
-            depth = depth.max(deeper);
+            let expanded = self.expand(it, level + 1)?;
+            schemas = schemas.saturating_add(expanded.schemas);
+            depth = depth.max(expanded.depth);
         }
         // To determine what was evaluated, the check visits adjacent schemas once more.
         if schema.get("unevaluatedProperties").is_some() || schema.get("unevaluatedItems").is_some() {
-            expansion = expansion.saturating_mul(2);
+            schemas = schemas.saturating_mul(2);
         }
         check_depth(level + depth)?;
         self.open.remove(&std::ptr::from_ref(schema));
-        self.done.insert(schema, (expansion, depth + 1));
-        Ok((expansion, depth + 1))
+        let expansion = Expansion { schemas, depth: depth + 1 };
+        self.done.insert(schema, expansion);
+        Ok(expansion)
     }
 
     /// Returns the schemas that apply to the same value as `schema`.

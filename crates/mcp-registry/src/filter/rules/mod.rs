@@ -138,7 +138,7 @@ impl<'a> CompiledRules<'a> {
 
     /// Returns the exposed name with the deciding rule, or the verdict that hides the name with the deciding rule.
     fn apply<'n>(&self, original: &'n str) -> Result<(Cow<'n, str>, Reason), (ExposureVerdict, Reason)> {
-        let ExposureRules { filter: _, transforms, naming, limit, .. } = self.rules;
+        let ExposureRules { filter: _, transforms: _, naming, limit, .. } = self.rules;
         if original.is_empty() {
             return Err((ExposureVerdict::InvalidName, "a name must not be empty".into()));
         }
@@ -149,7 +149,7 @@ impl<'a> CompiledRules<'a> {
             ));
         }
         let why = self.filter_reason(original)?;
-        let name = apply_transforms(transforms, original);
+        let name = self.transform(original);
         let invalid = |why: Reason| Err((ExposureVerdict::InvalidName, why));
         // A renaming policy makes a valid name of any text that is not empty. The other policies check the name
         // again only if the transforms changed it.
@@ -173,6 +173,11 @@ impl<'a> CompiledRules<'a> {
             return invalid("the transforms leave nothing of the name".into());
         }
         Ok((shorten(renamed, limit.bytes()).into(), why))
+    }
+
+    /// Applies the transforms to a name.
+    pub(crate) fn transform<'n>(&self, original: &'n str) -> Cow<'n, str> {
+        apply_transforms(&self.rules.transforms, original)
     }
 
     /// Returns the reason for which the filter allows the name, or the verdict and the reason for which it does not.
@@ -206,7 +211,7 @@ fn not_whitelisted_text(whitelist: &[String]) -> String {
 }
 
 /// Applies the transforms in order (DM-042).
-pub(crate) fn apply_transforms<'n>(transforms: &[NameTransform], original: &'n str) -> Cow<'n, str> {
+fn apply_transforms<'n>(transforms: &[NameTransform], original: &'n str) -> Cow<'n, str> {
     let mut res = Cow::Borrowed(original);
     for it in transforms {
         match it {

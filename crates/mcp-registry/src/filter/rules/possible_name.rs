@@ -28,9 +28,9 @@ impl CompiledRules<'_> {
             // A run of characters becomes one, so the start of the name says little.
             NamePolicy::Slug => (Cow::Borrowed(""), true),
         };
-        // Every exposed start is ASCII where names are shortened.
-        let kept = if is_shortened { limit.bytes() - HASH_SUFFIX_BYTES } else { start.len() };
-        exposed.as_bytes().starts_with(&start.as_bytes()[..start.len().min(kept)])
+        // The end of a long name is replaced by a hash. Such a start is ASCII, so it can be cut at any byte.
+        let compared = if is_shortened { limit.bytes() - HASH_SUFFIX_BYTES } else { start.len() };
+        exposed.as_bytes().starts_with(&start.as_bytes()[..start.len().min(compared)])
     }
 }
 

@@ -17,13 +17,13 @@ const MIN_EMPTY_LINES: usize = 20;
 const MIN_HIDDEN_RUN: usize = 4;
 
 /// Finds such characters.
-pub(super) fn find(text: &str, place: FindingText, matches: &mut Vec<Match>) {
+pub(super) fn find(text: &str, kind: FindingText, matches: &mut Vec<Match>) {
     if text.bytes().all(|it| matches!(it, b'\n' | b'!'..=b'~')) {
         return;
     }
     find_runs(text, matches);
     find_padding(text, matches);
-    find_look_alikes(text, place, matches);
+    find_look_alikes(text, kind, matches);
 }
 
 /// Finds runs of invisible characters and of control characters.
@@ -34,7 +34,7 @@ fn find_runs(text: &str, matches: &mut Vec<Match>) {
     while let Some(at) = text[start..].find(is_special) {
         let begin = start + at;
         let end = text[begin..].find(|it| !is_special(it)).map_or(text.len(), |it| begin + it);
-        let neighbours = (text[..begin].chars().next_back(), text[end..].chars().next());
+        let (before, after) = (text[..begin].chars().next_back(), text[end..].chars().next());
         let run = &text[begin..end];
         if run.contains(is_control) {
             let is_sequence = run.contains(['\u{1b}', '\u{8}', '\u{90}', '\u{9b}', '\u{9d}']);
@@ -44,31 +44,32 @@ fn find_runs(text: &str, matches: &mut Vec<Match>) {
             let found =
                 Match { kind: FindingKind::ControlCharacters, severity, span: begin..end, evidence: None };
             matches.push(found);
-        } else if let Some(severity) = run_severity(run, neighbours) {
+        } else if let Some(severity) = run_severity(run, before, after) {
             matches.push(hidden_run(text, begin..end, severity));
         }
         start = end;
     }
 }
 
-/// The severity of a run of invisible characters; `None` for one that emoji and scripts need.
-fn run_severity(run: &str, neighbours: (Option<char>, Option<char>)) -> Option<FindingSeverity> {
+/// The severity of a run of invisible characters between the characters `before` and `after`; `None` for one that emoji
+/// and scripts need.
+fn run_severity(run: &str, before: Option<char>, after: Option<char>) -> Option<FindingSeverity> {
     let is_letter = |it: Option<char>| it.is_some_and(|it| it.is_ascii_alphanumeric());
     let count = run.chars().count();
     let is_tag = |it: char| matches!(it, '\u{e0000}'..='\u{e007f}');
     if run.contains(is_tag) {
         // The flags of England, Scotland and Wales are written with tags.
-        let is_flag = neighbours.0 == Some('\u{1f3f4}') && run.ends_with('\u{e007f}') && count <= 7;
+        let is_flag = before == Some('\u{1f3f4}') && run.ends_with('\u{e007f}') && count <= 7;
         return (!is_flag).then_some(FindingSeverity::Hard);
     }
     if run.contains(['\u{202d}', '\u{202e}']) || count >= MIN_HIDDEN_RUN {
         return Some(FindingSeverity::Hard);
     }
-    if run.chars().all(|it| matches!(it, '\u{fe0e}' | '\u{fe0f}' | '\u{200d}')) && !is_letter(neighbours.0) {
+    if run.chars().all(|it| matches!(it, '\u{fe0e}' | '\u{fe0f}' | '\u{200d}')) && !is_letter(before) {
         return None;
     }
     // Within a word of Latin letters it hides the word from filters. A soft hyphen is a hint for line breaks.
-    let splits_word = is_letter(neighbours.0) && is_letter(neighbours.1) && !run.contains('\u{ad}');
+    let splits_word = is_letter(before) && is_letter(after) && !run.contains('\u{ad}');
     Some(if splits_word { FindingSeverity::Hard } else { FindingSeverity::Soft })
 }
 
@@ -113,8 +114,9 @@ fn find_padding(text: &str, matches: &mut Vec<Match>) {
     }
 }
 
-/// Finds words of Latin letters and ones that look like them. In a name it is hard: two names look alike.
-fn find_look_alikes(text: &str, place: FindingText, matches: &mut Vec<Match>) {
+/// Finds words of Latin letters and ones that look like them. In a name this is a hard finding, because the name looks
+/// like another one.
+fn find_look_alikes(text: &str, kind: FindingText, matches: &mut Vec<Match>) {
     if text.is_ascii() {
         return;
     }
@@ -127,7 +129,7 @@ fn find_look_alikes(text: &str, place: FindingText, matches: &mut Vec<Match>) {
             (latin + usize::from(it.is_ascii_alphabetic()), alike + usize::from(look_alike(it).is_some()))
         });
         if latin >= 2 && alike > 0 && latin + alike == word.chars().count() {
-            let is_name = place == FindingText::Name || !text.contains(char::is_whitespace);
+            let is_name = kind == FindingText::Name || !text.contains(char::is_whitespace);
             let severity = if is_name { FindingSeverity::Hard } else { FindingSeverity::Soft };
             let evidence = word.chars().map(|it| match look_alike(it) {
                 Some(latin) => format!("{it}(U+{:04X}, not {latin})", u32::from(it)),

@@ -118,6 +118,7 @@ fn find_images(text: &str, matches: &mut Vec<Match>) {
     }
 }
 
+/// The text, or its beginning if it is longer than [`MAX_PART`].
 fn cut(text: &str) -> &str {
     let mut end = text.len().min(MAX_PART);
     while !text.is_char_boundary(end) {

@@ -13,9 +13,9 @@ use super::tokens::{Word, read_words};
 const MAX_PHRASE_WORDS: usize = 100;
 
 /// Finds the phrases of all rules in a text.
-pub(super) fn find(text: &str, place: FindingText, others: &OtherTools, matches: &mut Vec<Match>) {
-    let words = read_words(text, place, &|chunk| chunk_word(chunk, others));
-    let is_name = place == FindingText::Name;
+pub(super) fn find(text: &str, kind: FindingText, others: &OtherTools, matches: &mut Vec<Match>) {
+    let words = read_words(text, kind, &|chunk| chunk_word(chunk, others));
+    let is_name = kind == FindingText::Name;
     let names = is_name.then_some(&NAME_PHRASES);
     for phrases in [Some(&PHRASES), names].into_iter().flatten() {
         for (kind, severity, range) in phrases.find(&words) {
@@ -61,7 +61,9 @@ fn chunk_word(chunk: &str, others: &OtherTools) -> Option<&'static str> {
     (is_url || is_mail).then_some("@address")
 }
 
+/// The phrases of all texts.
 static PHRASES: LazyLock<Phrases> = LazyLock::new(|| Phrases::compile(rules::RULES));
+/// The further phrases of names of members.
 static NAME_PHRASES: LazyLock<Phrases> = LazyLock::new(|| Phrases::compile(rules::NAME_RULES));
 
 /// Compiled phrases.
@@ -73,13 +75,15 @@ struct Phrases {
     beginnings: Vec<Vec<usize>>,
 }
 
+/// A compiled phrase, and the finding that a text with it is.
 struct Phrase {
     kind: FindingKind,
     severity: FindingSeverity,
+    /// The words of the phrase in their order.
     slots: Vec<Slot>,
 }
 
-/// A place of a phrase.
+/// One word of a phrase, with its alternatives.
 struct Slot {
     /// How many words may be between this one and the one before.
     gap: usize,

@@ -8,7 +8,7 @@
 use super::finding::FindingKind::{self, Exfiltration, Order, OtherTool, Secrecy, SecretAccess};
 use super::finding::FindingSeverity::{self, Hard, Soft};
 
-/// A rule: a phrase and the finding that it is.
+/// A rule: the kind and the severity of the finding, and the phrase that is one.
 pub(super) type Rule = (FindingKind, FindingSeverity, &'static str);
 
 /// Sets of words.

@@ -9,7 +9,7 @@ use mcp_host_model::{Era, Method, ProtocolVersion, RawJson, UNKNOWN_MEDIA_TYPE};
 
 use crate::projection::member_form::MemberForm::{self, Any, Flag, Number, Object, Text};
 use crate::projection::member_form::{
-    ANNOTATIONS, ICONS, correct_members, elements, is_role, list_of, parsed, with_first_member,
+    ANNOTATIONS, ICONS, built_json, correct_members, elements, is_role, list_of, with_first_member,
 };
 
 /// The number of values that a completion may have.
@@ -55,26 +55,27 @@ pub fn result_for_clients(
     result: &RawJson,
     version: ProtocolVersion,
 ) -> Result<ClientResult, InvalidMember> {
-    let mut correction = Correction { version, corrected: Vec::new() };
+    let mut corrector = ResultCorrector { version, corrected: Vec::new() };
     let result = match method {
-        Method::CallTool | Method::GetTaskResult => correction.tool_result(result),
-        Method::GetPrompt => correction.prompt_result(result)?,
-        Method::ReadResource => correction.resource_result(result, name)?,
-        Method::Complete => correction.completion_result(result),
+        Method::CallTool | Method::GetTaskResult => corrector.correct_tool_result(result),
+        Method::GetPrompt => corrector.correct_prompt_result(result)?,
+        Method::ReadResource => corrector.correct_resource_result(result, name)?,
+        Method::Complete => corrector.correct_completion_result(result),
         _ => result.clone(),
     };
-    Ok(ClientResult { result, corrected: correction.corrected })
+    Ok(ClientResult { result, corrected: corrector.corrected })
 }
 
-/// The correction of one result.
-struct Correction {
+/// Corrects one result, and records what was changed.
+struct ResultCorrector {
     version: ProtocolVersion,
+    /// The paths of the corrected members; see [`ClientResult::corrected`].
     corrected: Vec<String>,
 }
 
-impl Correction {
-    /// Returns the value in this form, or notes that it is dropped.
-    fn optional(
+impl ResultCorrector {
+    /// Returns the value of an optional member in this form. Records the member at `path` if it is dropped.
+    fn correct_optional(
         &mut self,
         form: MemberForm,
         value: &RawJson,
@@ -88,14 +89,14 @@ impl Correction {
     }
 
     /// Corrects the result of a tool call.
-    fn tool_result(&mut self, result: &RawJson) -> RawJson {
+    fn correct_tool_result(&mut self, result: &RawJson) -> RawJson {
         let mut has_content = false;
         // Structured content of another type, for clients whose version has objects only.
         let mut other_structured = None;
         let corrected = correct_members(result, |key, value| match key {
             "content" => {
                 has_content = true;
-                Some(self.blocks(value))
+                Some(self.correct_blocks(value))
             }
             "structuredContent" if self.version.era() == Era::Legacy && !value.is_object() => {
                 other_structured = Some(value.clone()).filter(|value| value.as_str() != "null");
@@ -103,10 +104,10 @@ impl Correction {
             }
             "structuredContent" => Any.correct(value),
             "isError" => match value.as_str() {
-                r#""true""# => Some(parsed("true".to_owned())),
-                _ => self.optional(Flag, value, || "isError".to_owned()),
+                r#""true""# => Some(built_json("true".to_owned())),
+                _ => self.correct_optional(Flag, value, || "isError".to_owned()),
             },
-            "_meta" => self.optional(META, value, || "_meta".to_owned()),
+            "_meta" => self.correct_optional(META, value, || "_meta".to_owned()),
             _ => Some(value.clone()),
         });
         let with_content = match has_content {
@@ -122,39 +123,42 @@ impl Correction {
     }
 
     /// Corrects a list of content blocks.
-    fn blocks(&mut self, value: &RawJson) -> RawJson {
+    fn correct_blocks(&mut self, value: &RawJson) -> RawJson {
         let path = |index: usize| format!("content[{index}]");
         let Some(blocks) = elements(value) else {
             if value.as_str() != "null" {
                 self.corrected.push("content".to_owned());
             }
-            return list_of(self.block(value, "content").as_slice());
+            return list_of(self.correct_block(value, "content").as_slice());
         };
-        let corrected: Vec<RawJson> =
-            blocks.iter().enumerate().filter_map(|(index, block)| self.block(block, &path(index))).collect();
+        let corrected: Vec<RawJson> = blocks
+            .iter()
+            .enumerate()
+            .filter_map(|(index, block)| self.correct_block(block, &path(index)))
+            .collect();
         if corrected == blocks { value.clone() } else { list_of(&corrected) }
     }
 
     /// Corrects a content block. Returns `None` for null. A block of an unknown type or without its content becomes a
     /// text with its JSON.
-    fn block(&mut self, block: &RawJson, path: &str) -> Option<RawJson> {
+    fn correct_block(&mut self, block: &RawJson, path: &str) -> Option<RawJson> {
         match block.as_bytes()[0] {
             b'n' => return None,
             b'"' => {
                 self.corrected.push(path.to_owned());
-                return Some(parsed(format!(r#"{{"type":"text","text":{}}}"#, block.as_str())));
+                return Some(built_json(format!(r#"{{"type":"text","text":{}}}"#, block.as_str())));
             }
             _ => {}
         }
         let kind = member(block, "type").and_then(|kind| kind.to_text().map(|kind| kind.into_owned()));
         let corrected = match kind.as_deref() {
-            Some("text") => self.text(block, path),
-            Some("image") => self.media(block, path),
-            Some("audio") if self.version >= ProtocolVersion::V2025_03_26 => self.media(block, path),
+            Some("text") => self.correct_text(block, path),
+            Some("image") => self.correct_media(block, path),
+            Some("audio") if self.version >= ProtocolVersion::V2025_03_26 => self.correct_media(block, path),
             Some("resource_link") if self.version >= ProtocolVersion::V2025_06_18 => {
-                self.resource_link(block, path)
+                self.correct_resource_link(block, path)
             }
-            Some("resource") => self.embedded_resource(block, path),
+            Some("resource") => self.correct_embedded_resource(block, path),
             _ => None,
         };
         Some(corrected.unwrap_or_else(|| {
@@ -164,16 +168,17 @@ impl Correction {
     }
 
     /// Corrects the members of a block that all types have.
-    fn block_member(&mut self, key: &str, value: &RawJson, path: &str) -> Option<RawJson> {
+    fn correct_block_member(&mut self, key: &str, value: &RawJson, path: &str) -> Option<RawJson> {
         let form = match key {
             "annotations" => ANNOTATIONS,
             "_meta" => META,
             _ => return Some(value.clone()),
         };
-        self.optional(form, value, || format!("{path}.{key}"))
+        self.correct_optional(form, value, || format!("{path}.{key}"))
     }
 
-    fn text(&mut self, block: &RawJson, path: &str) -> Option<RawJson> {
+    /// Corrects a text block. Returns `None` without a text.
+    fn correct_text(&mut self, block: &RawJson, path: &str) -> Option<RawJson> {
         let text = member(block, "text").filter(|text| text.as_str() != "null")?;
         let is_text = text.as_bytes()[0] == b'"';
         if !is_text {
@@ -181,17 +186,17 @@ impl Correction {
         }
         Some(correct_members(block, |key, value| match key {
             "text" if !is_text => Some(json_string(value.as_str())),
-            _ => self.block_member(key, value, path),
+            _ => self.correct_block_member(key, value, path),
         }))
     }
 
-    /// Corrects an image or a sound.
-    fn media(&mut self, block: &RawJson, path: &str) -> Option<RawJson> {
+    /// Corrects an image or a sound. Returns `None` without its data in Base64.
+    fn correct_media(&mut self, block: &RawJson, path: &str) -> Option<RawJson> {
         member(block, "data").filter(is_base64)?;
         let media_type = member(block, "mimeType").filter(|it| it.as_bytes()[0] == b'"');
         let corrected = correct_members(block, |key, value| match key {
             "mimeType" if media_type.is_none() => None,
-            _ => self.block_member(key, value, path),
+            _ => self.correct_block_member(key, value, path),
         });
         if media_type.is_some() {
             return Some(corrected);
@@ -200,13 +205,14 @@ impl Correction {
         Some(with_first_member(&corrected, &format!(r#""mimeType":"{UNKNOWN_MEDIA_TYPE}""#)))
     }
 
-    fn resource_link(&mut self, block: &RawJson, path: &str) -> Option<RawJson> {
+    /// Corrects a resource link. Returns `None` without a URI.
+    fn correct_resource_link(&mut self, block: &RawJson, path: &str) -> Option<RawJson> {
         let uri = member(block, "uri").filter(|uri| uri.as_bytes()[0] == b'"')?;
         let name = member(block, "name").filter(|name| name.as_bytes()[0] == b'"');
         let corrected = correct_members(block, |key, value| match key {
             "name" if name.is_none() => None,
             _ => match RESOURCE_LINK.iter().find(|(name, _)| *name == key) {
-                Some((_, form)) => self.optional(*form, value, || format!("{path}.{key}")),
+                Some((_, form)) => self.correct_optional(*form, value, || format!("{path}.{key}")),
                 None => Some(value.clone()),
             },
         });
@@ -217,19 +223,20 @@ impl Correction {
         Some(with_first_member(&corrected, &format!(r#""name":{}"#, uri.as_str())))
     }
 
-    fn embedded_resource(&mut self, block: &RawJson, path: &str) -> Option<RawJson> {
+    /// Corrects an embedded resource. Returns `None` without a URI, or without a content.
+    fn correct_embedded_resource(&mut self, block: &RawJson, path: &str) -> Option<RawJson> {
         let resource = member(block, "resource").filter(RawJson::is_object)?;
         member(&resource, "uri").filter(|uri| uri.as_bytes()[0] == b'"')?;
         let path_of_resource = format!("{path}.resource");
-        let resource = self.resource_content(&resource, &path_of_resource)?;
+        let resource = self.correct_resource_content(&resource, &path_of_resource)?;
         Some(correct_members(block, |key, value| match key {
             "resource" => Some(resource.clone()),
-            _ => self.block_member(key, value, path),
+            _ => self.correct_block_member(key, value, path),
         }))
     }
 
     /// Corrects the content of a resource. Returns `None` if it has neither a text nor data.
-    fn resource_content(&mut self, content: &RawJson, path: &str) -> Option<RawJson> {
+    fn correct_resource_content(&mut self, content: &RawJson, path: &str) -> Option<RawJson> {
         let text = member(content, "text").filter(|text| text.as_str() != "null");
         let is_text = text.as_ref().is_some_and(|text| text.as_bytes()[0] == b'"');
         let has_blob = member(content, "blob").is_some_and(|blob| is_base64(&blob));
@@ -243,23 +250,23 @@ impl Correction {
                 Some(json_string(value.as_str()))
             }
             "blob" if !has_blob => None,
-            "mimeType" => self.optional(Text, value, || format!("{path}.mimeType")),
-            "_meta" => self.optional(META, value, || format!("{path}._meta")),
+            "mimeType" => self.correct_optional(Text, value, || format!("{path}.mimeType")),
+            "_meta" => self.correct_optional(META, value, || format!("{path}._meta")),
             _ => Some(value.clone()),
         }))
     }
 
     /// Corrects the result of `prompts/get`.
-    fn prompt_result(&mut self, result: &RawJson) -> Result<RawJson, InvalidMember> {
-        let messages = self.messages(member(result, "messages").as_ref())?;
+    fn correct_prompt_result(&mut self, result: &RawJson) -> Result<RawJson, InvalidMember> {
+        let messages = self.correct_messages(member(result, "messages").as_ref())?;
         let mut has_messages = false;
         let corrected = correct_members(result, |key, value| match key {
             "messages" => {
                 has_messages = true;
                 Some(messages.clone())
             }
-            "description" => self.optional(Text, value, || key.to_owned()),
-            "_meta" => self.optional(META, value, || key.to_owned()),
+            "description" => self.correct_optional(Text, value, || key.to_owned()),
+            "_meta" => self.correct_optional(META, value, || key.to_owned()),
             _ => Some(value.clone()),
         });
         Ok(match has_messages {
@@ -269,7 +276,7 @@ impl Correction {
     }
 
     /// Corrects the messages of a prompt. A message with several blocks becomes several messages.
-    fn messages(&mut self, value: Option<&RawJson>) -> Result<RawJson, InvalidMember> {
+    fn correct_messages(&mut self, value: Option<&RawJson>) -> Result<RawJson, InvalidMember> {
         let Some(value) = value.filter(|value| value.as_str() != "null") else { return Ok(list_of(&[])) };
         let list = elements(value);
         if list.is_none() {
@@ -280,8 +287,8 @@ impl Correction {
         for (index, message) in messages.iter().enumerate() {
             let path = format!("messages[{index}]");
             if message.as_bytes()[0] == b'"' {
-                let block = self.block(message, &path).expect("a text is a block");
-                corrected.push(parsed(format!(r#"{{"role":"user","content":{}}}"#, block.as_str())));
+                let block = self.correct_block(message, &path).expect("a text is a block");
+                corrected.push(built_json(format!(r#"{{"role":"user","content":{}}}"#, block.as_str())));
                 continue;
             }
             let invalid = |member: &str| InvalidMember { member: format!("{path}.{member}") };
@@ -295,7 +302,7 @@ impl Correction {
                 self.corrected.push(content_path.clone());
             }
             for block in blocks.unwrap_or_else(|| vec![content]) {
-                let Some(block) = self.block(&block, &content_path) else { continue };
+                let Some(block) = self.correct_block(&block, &content_path) else { continue };
                 corrected.push(correct_members(message, |key, value| match key {
                     "content" => Some(block.clone()),
                     _ => Any.correct(value),
@@ -306,15 +313,15 @@ impl Correction {
     }
 
     /// Corrects the result of `resources/read` for the resource at `uri`.
-    fn resource_result(&mut self, result: &RawJson, uri: &str) -> Result<RawJson, InvalidMember> {
-        let contents = self.contents(member(result, "contents").as_ref(), uri)?;
+    fn correct_resource_result(&mut self, result: &RawJson, uri: &str) -> Result<RawJson, InvalidMember> {
+        let contents = self.correct_contents(member(result, "contents").as_ref(), uri)?;
         let mut has_contents = false;
         let corrected = correct_members(result, |key, value| match key {
             "contents" => {
                 has_contents = true;
                 Some(contents.clone())
             }
-            "_meta" => self.optional(META, value, || key.to_owned()),
+            "_meta" => self.correct_optional(META, value, || key.to_owned()),
             _ => Some(value.clone()),
         });
         Ok(match has_contents {
@@ -323,7 +330,8 @@ impl Correction {
         })
     }
 
-    fn contents(&mut self, value: Option<&RawJson>, uri: &str) -> Result<RawJson, InvalidMember> {
+    /// Corrects the contents of a resource.
+    fn correct_contents(&mut self, value: Option<&RawJson>, uri: &str) -> Result<RawJson, InvalidMember> {
         let Some(value) = value.filter(|value| value.as_str() != "null") else { return Ok(list_of(&[])) };
         let list = elements(value);
         if list.is_none() {
@@ -337,12 +345,12 @@ impl Correction {
                 b'n' => continue,
                 b'"' => {
                     self.corrected.push(path.clone());
-                    parsed(format!(r#"{{"text":{}}}"#, content.as_str()))
+                    built_json(format!(r#"{{"text":{}}}"#, content.as_str()))
                 }
                 _ => content.clone(),
             };
             let invalid = || InvalidMember { member: format!("{path}.text") };
-            let content = self.resource_content(&content, &path).ok_or_else(invalid)?;
+            let content = self.correct_resource_content(&content, &path).ok_or_else(invalid)?;
             corrected.push(match member(&content, "uri") {
                 Some(uri) if uri.as_bytes()[0] == b'"' => content,
                 _ => {
@@ -357,14 +365,14 @@ impl Correction {
     }
 
     /// Corrects the result of `completion/complete`.
-    fn completion_result(&mut self, result: &RawJson) -> RawJson {
+    fn correct_completion_result(&mut self, result: &RawJson) -> RawJson {
         let mut has_completion = false;
         let corrected = correct_members(result, |key, value| match key {
             "completion" => {
                 has_completion = true;
-                Some(self.completion(value))
+                Some(self.correct_completion(value))
             }
-            "_meta" => self.optional(META, value, || key.to_owned()),
+            "_meta" => self.correct_optional(META, value, || key.to_owned()),
             _ => Some(value.clone()),
         });
         match has_completion {
@@ -373,22 +381,22 @@ impl Correction {
         }
     }
 
-    fn completion(&mut self, value: &RawJson) -> RawJson {
+    fn correct_completion(&mut self, value: &RawJson) -> RawJson {
         if !value.is_object() {
             if value.as_str() != "null" {
                 self.corrected.push("completion".to_owned());
             }
-            let values = self.completion_values(value);
-            return parsed(format!(r#"{{"values":{}}}"#, values.as_str()));
+            let values = self.correct_completion_values(value);
+            return built_json(format!(r#"{{"values":{}}}"#, values.as_str()));
         }
         let mut has_values = false;
         let corrected = correct_members(value, |key, value| match key {
             "values" => {
                 has_values = true;
-                Some(self.completion_values(value))
+                Some(self.correct_completion_values(value))
             }
-            "total" => self.optional(Number, value, || "completion.total".to_owned()),
-            "hasMore" => self.optional(Flag, value, || "completion.hasMore".to_owned()),
+            "total" => self.correct_optional(Number, value, || "completion.total".to_owned()),
+            "hasMore" => self.correct_optional(Flag, value, || "completion.hasMore".to_owned()),
             _ => Some(value.clone()),
         });
         match has_values {
@@ -397,7 +405,7 @@ impl Correction {
         }
     }
 
-    fn completion_values(&mut self, value: &RawJson) -> RawJson {
+    fn correct_completion_values(&mut self, value: &RawJson) -> RawJson {
         let Some(values) = elements(value) else { return list_of(&[]) };
         let is_text = |value: &&RawJson| value.as_bytes()[0] == b'"';
         let texts: Vec<RawJson> =
@@ -430,7 +438,7 @@ fn json_string(text: &str) -> RawJson {
 
 /// A block with this text.
 fn text_block(text: &str) -> RawJson {
-    parsed(format!(r#"{{"type":"text","text":{}}}"#, json_string(text).as_str()))
+    built_json(format!(r#"{{"type":"text","text":{}}}"#, json_string(text).as_str()))
 }
 
 #[cfg(test)]
