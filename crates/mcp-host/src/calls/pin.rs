@@ -1,4 +1,4 @@
-//! Pinned generations, whose names, schemas and routes do not change.
+//! Pinned generations: their names, schemas and routes do not change.
 //!
 //! A pinned instance that is retired accepts pinned calls for the host's drain period; later calls fail. A call is
 //! never sent to another instance, even if that has a tool of the same name.

@@ -13,6 +13,7 @@ pub(crate) struct LogLevels(RwLock<LevelTable>);
 struct LevelTable {
     /// The level of the servers that have none of their own.
     all: Option<LogLevel>,
+    /// The levels of servers that have one of their own.
     by_server: HashMap<ServerId, LogLevel>,
 }
 

@@ -22,6 +22,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Clone, Default)]
 pub(crate) struct ConnectionCounter(Arc<CounterState>);
 
+/// The state that a counter shares with the transports that it counts.
 #[derive(Default)]
 struct CounterState {
     /// Counts the running transports.

@@ -21,8 +21,10 @@ pub(crate) struct DialogEnd {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DialogEndCounter(Arc<DialogCounts>);
 
+/// The counts that all handles of dialogs share.
 #[derive(Debug, Default)]
 struct DialogCounts {
+    /// The number of ends so far.
     ends: AtomicU64,
     /// The number of handles of each dialog.
     handles: Mutex<HashMap<DialogId, usize>>,

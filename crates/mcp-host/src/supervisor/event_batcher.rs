@@ -1,6 +1,6 @@
 //! Batching of the results of starts, so that they are published together.
 //!
-//! Each publication builds a catalog, whose cost depends on all servers. Therefore the results of servers that start at
+//! Each publication builds a catalog, at a cost for each server. Therefore the results of servers that start at
 //! the same time wait briefly for each other. The first and the last result do not wait, nor does that of a leased
 //! start, for which a call waits, nor do other events.
 

@@ -101,8 +101,8 @@ impl Instance {
         }
     }
 
-    /// Waits for the first server request and returns its method. Later calls wait forever, as do those for a leased
-    /// instance, whose requests have one owner. Cancel-safe.
+    /// Waits for the first server request and returns its method. Later calls wait forever. Calls for a leased instance
+    /// do too, because its requests have one known owner. Cancel-safe.
     pub(crate) async fn wait_for_server_request(&self) -> Method {
         let mut first = self.session.first_server_request();
         if self.dialog.is_none()

@@ -38,8 +38,10 @@ pub(crate) struct TaskRegistry<I> {
     waiting_instances: Semaphore,
 }
 
+/// A task, and the instance that created it.
 #[derive(Debug)]
 struct TaskEntry<I> {
+    /// The hash of the server and of its id of the task.
     key: blake3::Hash,
     instance: Weak<I>,
     expires: Instant,

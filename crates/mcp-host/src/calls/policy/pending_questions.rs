@@ -33,6 +33,7 @@ pub struct PendingQuestion {
     pub asked_at: SystemTime,
 }
 
+/// The state that clones of [`PendingQuestions`] share.
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
@@ -40,12 +41,16 @@ struct Shared {
     changes: watch::Sender<u64>,
 }
 
+/// The open questions.
 #[derive(Default)]
 struct State {
+    /// The id of the last question.
     last_id: u64,
+    /// The open questions by id.
     waiting: BTreeMap<u64, Waiting>,
 }
 
+/// A question, and where its answer is sent.
 struct Waiting {
     question: PendingQuestion,
     reply: oneshot::Sender<CallAnswer>,

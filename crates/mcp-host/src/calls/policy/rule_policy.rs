@@ -83,9 +83,9 @@ impl RulePolicy {
         RulePolicy { rules, default, asker: Arc::new(Asker::new(prompt, answers)), known }
     }
 
-    /// Returns the decision about a call, and the rule. `configured` is the server as it is configured, whose rules
-    /// count after those of the host. In a file that was found in a project, `allow` cannot lift the default of the
-    /// host.
+    /// Returns the decision about a call, and the rule that made it. The rules of the host come first, then those of
+    /// the server's entry (`configured`). In the entry of a file that was found in a project, `allow` has no more
+    /// effect than the default of the host.
     pub fn explain(&self, configured: Option<&ResolvedServer>, facts: &CallFacts<'_>) -> RuleDecision {
         if let Some(rule) = find_call_rule(&self.rules, facts) {
             return RuleDecision { effect: rule.effect, rule: Some(rule.to_string().into()) };

@@ -102,7 +102,7 @@ impl SpillStore {
         SpillStore::with_disk(Box::new(LocalDisk), IO_TIMEOUT, policy)
     }
 
-    /// Creates a store on `disk`, whose operations have `timeout`.
+    /// Creates a store on `disk`. An operation of the disk may take `timeout`.
     fn with_disk(disk: Box<dyn Disk>, timeout: Duration, policy: Option<SpillPolicy>) -> SpillStore {
         let state = SpillState { policy, folder: None, files: VecDeque::new(), bytes: 0, last_result: 0 };
         SpillStore {

@@ -217,7 +217,7 @@ mod system {
         }
 
         fn unwatch(&mut self, folder: &Path) {
-            // Fails for a removed folder, whose watch has ended with it.
+            // Fails for a removed folder: its watch has ended with it.
             let _ = self.0.unwatch(folder);
         }
     }

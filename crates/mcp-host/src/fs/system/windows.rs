@@ -29,22 +29,22 @@ pub(crate) fn owner(_: &Path) -> io::Result<Owner> {
     Ok(Owner { user: 0, group: 0, mode: 0 })
 }
 
-/// The standard library does not tell; unknown files are kept.
+/// Returns false: the standard library does not tell the owner. Files of unknown users are never removed.
 pub(crate) fn is_of_same_user(_: &Metadata, _: &Metadata) -> bool {
     false
 }
 
-/// The standard library does not tell; unknown files are kept.
+/// Returns false: the standard library does not tell whether both are the same file.
 pub(crate) fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
     false
 }
 
-/// A new file belongs to the user of this process.
+/// Does nothing: a new file belongs to the user of this process.
 pub(crate) fn copy_owner(_: &File, _: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// A file has the access rights of its folder.
+/// Does nothing: a file has the access rights of its folder.
 pub(crate) fn make_private(_: &File) -> io::Result<()> {
     Ok(())
 }
@@ -56,7 +56,7 @@ pub(crate) fn private_folder_builder() -> DirBuilder {
     builder
 }
 
-/// A folder has the access rights of the folder above.
+/// Does nothing: a folder has the access rights of the folder above.
 pub(crate) fn set_private_folder(_: &mut Builder<'_, '_>) {}
 
 /// Moves a temporary file to `path`, and replaces a file there. Readers see the old or the new content: the standard

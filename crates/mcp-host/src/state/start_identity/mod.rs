@@ -66,7 +66,7 @@ const CODE_EXTENSIONS: &[&str] = &[
     "php", "lua", "jar", "ps1", "bat", "cmd", "exe", "wasm", "so", "dll", "dylib",
 ];
 
-/// The beginnings of the names of interpreters, whose first argument is a script.
+/// The beginnings of the names of interpreters. The first argument of such a program is a script.
 const INTERPRETERS: &[&str] =
     &["node", "python", "deno", "bun", "ruby", "perl", "php", "lua", "sh", "bash", "zsh", "dash", "java"];
 

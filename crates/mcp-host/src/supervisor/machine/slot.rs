@@ -256,7 +256,7 @@ impl<I: Clone> ServerSlot<I> {
 
     /// Starts the successor of an instance that ended between two calls, unless one is being started. Until then the
     /// instance remains, and calls wait.
-    pub(super) fn succeed(&mut self, last_ticket: &mut u64) -> Option<MachineAction<I>> {
+    pub(super) fn start_successor(&mut self, last_ticket: &mut u64) -> Option<MachineAction<I>> {
         let running = self.running.as_mut()?;
         (running.has_ended, running.next_probe) = (true, None);
         match self.start {

@@ -113,7 +113,7 @@ impl Follower {
         let mut begun = Some(begun);
         let mut task = Some(self.begin(ReadPurpose::Reload(WatchTrust::Keep, ChangeHint::NotReported)));
         loop {
-            let due = self.next_read();
+            let next_read = self.next_read();
             tokio::select! {
                 biased;
                 // A dropped sender stops as well.
@@ -125,7 +125,7 @@ impl Follower {
                     // The receiver may have been dropped.
                     begun.take().map(|it| it.send(self.files.profiles()));
                 }
-                purpose = wait_for_read(due), if task.is_none() => task = Some(self.begin(purpose)),
+                purpose = next_read.wait(), if task.is_none() => task = Some(self.begin(purpose)),
                 () = reload.requested() => {
                     // A change may have been missed, so the watches are set again too.
                     self.trust = WatchTrust::Renew;
@@ -138,15 +138,17 @@ impl Follower {
             }
         }
         // Withdraws the problems of the files.
-        self.publish((None, None), Vec::new(), None).await;
+        self.publish(None, None, Vec::new(), None).await;
     }
 
     /// Returns the time and the purpose of the next read.
-    fn next_read(&self) -> (Instant, ReadPurpose) {
+    fn next_read(&self) -> ScheduledRead {
         let reload = self.debounce.due().into_iter().chain(self.recheck_at).min();
         match reload {
-            Some(at) if at <= self.next_poll => (at, ReadPurpose::Reload(self.trust, self.hint)),
-            Some(_) | None => (self.next_poll, ReadPurpose::Poll),
+            Some(at) if at <= self.next_poll => {
+                ScheduledRead { at, purpose: ReadPurpose::Reload(self.trust, self.hint) }
+            }
+            Some(_) | None => ScheduledRead { at: self.next_poll, purpose: ReadPurpose::Poll },
         }
     }
 
@@ -220,7 +222,7 @@ impl Follower {
         let desired = desired.or_else(|| approval.as_ref().and_then(|_| self.files.desired()));
         let mut plan = ReloadPlan::default();
         if outcome.is_some() || approval.is_some() || self.published_problems != problems {
-            plan = self.publish((desired, approval), problems, outcome).await;
+            plan = self.publish(desired, approval, problems, outcome).await;
         }
         let reload = (!reloaded.is_empty()).then(|| {
             FollowEvent::Reloaded(Reload { files: reloaded, plan, shadowed: self.files.shadowed().to_vec() })
@@ -242,7 +244,7 @@ impl Follower {
         let watch_problem = self.watch_mode.as_ref().and_then(watch_problem);
         let problems = self.files.problems(Some(why)).into_iter().chain(watch_problem).collect();
         if self.published_problems != problems {
-            self.publish((None, None), problems, Some(ReloadOutcome::Unreadable)).await;
+            self.publish(None, None, problems, Some(ReloadOutcome::Unreadable)).await;
         }
     }
 
@@ -250,7 +252,8 @@ impl Follower {
     /// reload plan.
     async fn publish(
         &mut self,
-        (desired, approval): (Option<DesiredServers>, Option<Approval>),
+        desired: Option<DesiredServers>,
+        approval: Option<Approval>,
         problems: Vec<Problem>,
         outcome: Option<ReloadOutcome>,
     ) -> ReloadPlan {
@@ -265,10 +268,18 @@ impl Follower {
     }
 }
 
-/// Waits until a read is due, and returns its purpose.
-async fn wait_for_read((at, purpose): (Instant, ReadPurpose)) -> ReadPurpose {
-    tokio::time::sleep_until(at).await;
-    purpose
+/// The next read of the files.
+struct ScheduledRead {
+    at: Instant,
+    purpose: ReadPurpose,
+}
+
+impl ScheduledRead {
+    /// Waits until the read is due, and returns its purpose.
+    async fn wait(self) -> ReadPurpose {
+        tokio::time::sleep_until(self.at).await;
+        self.purpose
+    }
 }
 
 /// Waits for the outcome of a read. Returns `None` at once if none runs.

@@ -10,7 +10,7 @@ pub(crate) fn open_store() -> Result<Arc<CredentialStore>> {
     Ok(Store::new()?)
 }
 
-/// The key and value that find the items of a service, whose name is the end of their names.
+/// The key and value that find the items of a service: their names end with the name of the service.
 pub(crate) fn search_key(service: &str) -> (&'static str, String) {
     ("pattern", format!("{}$", service.replace('.', "\\.")))
 }

@@ -48,7 +48,7 @@ impl<I: Clone> Machine<I> {
             // It counts as a restart, and not as a failure.
             let failures = slot.restarts.failures.max(1);
             self.events.push(&slot.name, HostEventKind::ConnectionLost(failure));
-            if let Some(start) = slot.succeed(&mut self.last_ticket) {
+            if let Some(start) = slot.start_successor(&mut self.last_ticket) {
                 self.events.push(&slot.name, HostEventKind::Starting { failures });
                 self.actions.push(start);
             }
