@@ -47,6 +47,7 @@ const TRANSPORTS: Choices<TransportName> = &[
     ("sse", "HTTP with server-sent events", TransportName::Url(UrlTransportKind::Sse)),
     ("websocket", "WebSocket", TransportName::Url(UrlTransportKind::WebSocket)),
     ("stdio", "A program", TransportName::Stdio),
+    // Accepted and not listed: the name in many configurations.
     ("streamable-http", "", TransportName::Url(UrlTransportKind::Http)),
 ];
 

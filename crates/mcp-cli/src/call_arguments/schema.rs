@@ -68,7 +68,7 @@ impl InvalidSchema {
 }
 
 /// Compiles the schemas of the tools and returns those that cannot be compiled.
-pub(crate) fn invalid_schemas<'a>(tools: impl Iterator<Item = &'a Tool>) -> Vec<InvalidSchema> {
+pub(crate) fn find_invalid_schemas<'a>(tools: impl Iterator<Item = &'a Tool>) -> Vec<InvalidSchema> {
     // Any check compiles the schema; its other results do not matter here.
     let (validators, empty) = (ValidatorCache::new(), RawJson::empty_object());
     let mut invalid = Vec::new();
@@ -95,7 +95,7 @@ pub(crate) async fn add_schema_problems(published: Arc<HostSnapshot>) -> Arc<Hos
             invalid.problem(&tool.server, &tool.tool.name)
         };
         let since = SystemTime::now();
-        let found: Vec<ActiveProblem> = invalid_schemas(tools.iter().map(|it| &*it.tool))
+        let found: Vec<ActiveProblem> = find_invalid_schemas(tools.iter().map(|it| &*it.tool))
             .into_iter()
             .map(|it| ActiveProblem { problem: problem(it), since })
             .filter(|it| !published.problems.iter().any(|known| known.problem.id == it.problem.id))

@@ -36,7 +36,7 @@ impl ToolOwners {
         ToolOwners { first, others: OtherServers(is_part.then_some(desired)) }
     }
 
-    /// Starts all servers at once.
+    /// Counts all servers as possible owners, so that all are started at once.
     pub(crate) fn all(desired: DesiredServers) -> ToolOwners {
         ToolOwners { first: desired, others: OtherServers(None) }
     }

@@ -46,7 +46,7 @@ impl TerminationSignals {
     }
 }
 
-/// Windows has no SIGHUP.
+/// The handler of SIGHUP, which Windows does not have: it never receives a signal.
 pub(crate) struct HangUp(());
 
 impl HangUp {
@@ -90,12 +90,12 @@ pub(crate) fn private_file_options() -> OpenOptions {
     OpenOptions::new()
 }
 
-/// A file has the access rights of its folder.
+/// Does nothing: a file has the access rights of its folder.
 pub(crate) fn make_private(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Unknown: the standard library does not read access rights.
+/// Returns false: the standard library does not read access rights, so it is not known who can write to the file.
 pub(crate) fn can_others_write(_: &Metadata) -> bool {
     false
 }

@@ -80,7 +80,7 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
             remember_tools(&path, &published).await;
         }
         let result = call(host, &progress, &args.tool, &arguments).await;
-        let exit = exit_code(&result, tool_presence(&published, &invalid_entries, &args.tool));
+        let exit = exit_code(&result, look_up_tool(&published, &invalid_entries, &args.tool));
         let report = call_report(context, &file, &args.tool, &result);
         let mut report = save_content(Report { exit, ..report }, &result, args).await;
         report.err.push_str(&unavailable_servers(&published, &result, context.console.err_colour));
@@ -200,7 +200,7 @@ enum ToolPresence {
 }
 
 /// Looks up the tool of a call. An invalid entry does not count as an unreachable server: it is a mistake in the file.
-fn tool_presence(published: &HostSnapshot, invalid_entries: &[ServerName], tool: &str) -> ToolPresence {
+fn look_up_tool(published: &HostSnapshot, invalid_entries: &[ServerName], tool: &str) -> ToolPresence {
     let any_unreachable = published
         .servers
         .iter()
@@ -319,7 +319,7 @@ mod tests {
             Some(kind) => CallResult::failure(CallFailure::new(kind, ""), metadata),
             None => CallResult::success(Vec::new(), metadata),
         };
-        assert_eq!(exit_code(&result, tool_presence(&published, &invalid_entries, "t")), want);
+        assert_eq!(exit_code(&result, look_up_tool(&published, &invalid_entries, "t")), want);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Compares two files with JSON SchemaFiles.
+//! Compares two files with JSON Schemas.
 
 use std::path::Path;
 

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::report::{StepOutcome, StepResult};
 use super::step_log::StepLog;
-use crate::call_arguments::schema::invalid_schemas;
+use crate::call_arguments::schema::find_invalid_schemas;
 use crate::output::count;
 use crate::runtime::run_blocking;
 
@@ -189,7 +189,7 @@ async fn fetch_list<T>(
 /// Checks the schemas of the tools. Returns the same result, or a warning if a schema is invalid.
 async fn check_schemas(result: StepResult, tools: Vec<Tool>) -> StepResult {
     let find_mistake = move || {
-        let found = invalid_schemas(tools.iter());
+        let found = find_invalid_schemas(tools.iter());
         let first = found.first()?;
         let more = more_findings(found.len());
         Some(format!("the tool `{}` has a mistake: {}{more}", tools[first.tool_index].name, first.message()))

@@ -39,8 +39,8 @@ impl StepLog {
         self.lock().running.1.elapsed()
     }
 
-    /// Records the result of a step, whose time began with [`begin`](StepLog::begin) or when the previous
-    /// one ended. Returns `None` if it failed, so that `?` ends the test.
+    /// Records the result of a step. Its time began with [`begin`](StepLog::begin), or when the previous step ended.
+    /// Returns `None` if it failed, so that `?` ends the test.
     pub(super) fn record(&self, name: &'static str, result: StepResult) -> Option<()> {
         let now = Instant::now();
         let StepResult { outcome, message, help } = result;

@@ -11,7 +11,7 @@ pub(super) struct LockStatus {
     state: ApprovalState,
     /// Whether the item is hidden.
     pub(super) withheld: bool,
-    /// The reason.
+    /// The status in words.
     pub(super) message: String,
 }
 
@@ -32,7 +32,8 @@ enum ApprovalState {
 }
 
 /// The status of a name in one of a server's lists, by the lock file. `offer` is what the server offers now, if it was
-/// started. `None` for a resource without `offer`, because the lock file identifies resources by URI.
+/// started. `None` if the name is neither offered nor approved, and for a resource without `offer`, because the lock
+/// file identifies resources by URI.
 pub(super) fn lock_status(
     approval: &Approval,
     server: &ServerId,

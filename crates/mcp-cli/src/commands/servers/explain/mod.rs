@@ -254,6 +254,7 @@ struct Explanation {
     list: &'static str,
     #[serde(flatten)]
     decision: Decision,
+    /// The rules that apply to the name, in order, each with its result.
     stages: Vec<RuleStep>,
     /// Whether the server offers the name; `None` if that is unknown.
     offered: Option<bool>,

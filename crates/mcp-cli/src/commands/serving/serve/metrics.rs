@@ -1,4 +1,4 @@
-//! The metrics recorder of the process, whose page is part of `/metrics`.
+//! The metrics recorder of the process. Its page is part of `/metrics`.
 
 use std::convert::Infallible;
 use std::time::Duration;
