@@ -1,4 +1,4 @@
-//! DemoState between requests: tools added at run time, and the log level.
+//! The state between requests: tools added at run time, and the log level.
 //!
 //! Over stdio there is one state. Over HTTP, each legacy session has its own, and modern requests share one,
 //! because they do not identify a client.

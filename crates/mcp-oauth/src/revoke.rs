@@ -1,6 +1,6 @@
 //! Token revocation (RFC 7009).
 //!
-//! RevocationOutcome is requested only if the issuer is still the one that issued the grant, at the endpoint of its
+//! A revocation is requested only if the issuer is still the one that issued the grant, at the endpoint of its
 //! metadata, with the client of the grant.
 
 use serde_json::Value;

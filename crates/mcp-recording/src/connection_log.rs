@@ -31,6 +31,7 @@ impl SizeBudget {
 
     /// Reserves this number of bytes plus overhead. Returns false, and counts an omitted message, if they do not fit.
     fn try_reserve(&self, bytes: usize) -> bool {
+        // The approximate memory of a message beside its bytes.
         const MESSAGE_OVERHEAD: usize = 128;
         let bytes = bytes.saturating_add(MESSAGE_OVERHEAD);
         let reserved =

@@ -145,7 +145,7 @@ impl FrameSink for RecordingSink {
 }
 
 impl ServerRecording {
-    /// Replays this recording; each connection starts at its beginning.
+    /// Returns a dialer that replays this recording. Each connection starts at its beginning.
     pub fn dialer(self: &Arc<ServerRecording>) -> Arc<dyn Dial> {
         Arc::new(ReplayDial(Arc::clone(self)))
     }

@@ -76,7 +76,7 @@ pub enum ReleaseError {
         /// The file.
         path: PathBuf,
     },
-    /// A file was added without the list of digests.
+    /// A file in the folder has no digest in the list.
     #[error("{} has no digest: remove it, and let the test write it", path.display())]
     Unlisted {
         /// The file.

@@ -66,7 +66,8 @@ pub(crate) fn format<'a>(schema: &Node<'a>) -> Option<&'a str> {
     schema.get("format")?.as_str().filter(|it| FORMATS.contains(it))
 }
 
-/// A set of types, as bits. `INTEGER` and `FRACTION` together are `number`.
+/// A set of types, as bits. `INTEGER` and `FRACTION` together are `number`; `FRACTION` has only numbers that are not
+/// whole.
 pub(crate) type TypeSet = u8;
 pub(crate) const NULL: TypeSet = 1;
 pub(crate) const BOOLEAN: TypeSet = 2;

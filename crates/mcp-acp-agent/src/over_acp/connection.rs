@@ -50,7 +50,7 @@ pub(super) struct RequestRoutes {
 pub(super) struct RequestRoute {
     pub(super) server_id: String,
     /// The engine that sent the request.
-    pub(super) inbox: Weak<dyn FrameSink>,
+    pub(super) inbound: Weak<dyn FrameSink>,
     /// The engine's id of the request. The ACP messages carry [`ActiveRoute::request_id`] instead.
     pub(super) id: RequestId,
     pub(super) epoch: Epoch,
@@ -68,14 +68,14 @@ impl RequestRoutes {
     fn deliver(&self, message: &OverAcpMessage) {
         let found = match self.lock().get(&message.request_id) {
             Some(route) if route.server_id == message.server_id => {
-                route.inbox.upgrade().map(|inbox| (inbox, route.id, route.epoch))
+                route.inbound.upgrade().map(|inbound| (inbound, route.id, route.epoch))
             }
             Some(_) | None => None,
         };
         match found {
-            Some((inbox, id, epoch)) => {
+            Some((inbound, id, epoch)) => {
                 // The connection carries other messages, too, so there is no backpressure here.
-                inbox.deliver(StreamId::Request(id, epoch), message.to_notification_frame());
+                inbound.deliver(StreamId::Request(id, epoch), message.to_notification_frame());
             }
             None => tracing::debug!("dropping an `mcp/message` notification that belongs to no request"),
         }

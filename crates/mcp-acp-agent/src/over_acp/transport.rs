@@ -132,8 +132,8 @@ impl OverAcpTransport {
             }
         };
         let over_acp = &self.connection.0;
-        let (server_id, inbox) = (self.server_id.clone(), Arc::downgrade(inbound));
-        let route = over_acp.routes.open(RequestRoute { server_id, inbox, id, epoch });
+        let (server_id, inbound) = (self.server_id.clone(), Arc::downgrade(inbound));
+        let route = over_acp.routes.open(RequestRoute { server_id, inbound, id, epoch });
         let response = over_acp.connection.send_request(OverAcpMessage {
             server_id: self.server_id.clone(),
             request_id: route.request_id.clone(),

@@ -36,12 +36,15 @@ use crate::status::{ConnectionState, SessionPhase, SessionServerStatus, StatusBo
 /// those that other sessions use; [`SessionServers::close`] waits.
 pub struct SessionServers {
     set: Arc<ServerSet>,
+    /// The use of the set by this session.
     membership: Membership,
     /// Handles the server requests of this session's calls; `None` if the host has this session only.
     caller: Option<Arc<Caller>>,
     /// The session's dialog with the host of a shared set, created by its first call.
     dialog: OnceLock<Dialog>,
+    /// [`ConnectOptions::total_timeout`].
     total_timeout: Duration,
+    /// The states of the servers, as the client sees them.
     board: Arc<StatusBoard>,
     /// Held while the servers are started or stopped for this session.
     transition: Mutex<()>,
@@ -352,7 +355,7 @@ fn take_caller(host: &mut HostOptions) -> Caller {
     Caller::new(CallerId::unique(), handlers)
 }
 
-/// The result of a call of a session that is closed, or whose servers do not run.
+/// The result of a call in a session that is closed, or that has stopped its servers.
 fn inactive_result(call: ToolCall) -> CallResult {
     let error = CallFailure::new(ErrorKind::Connection, "the session does not use its servers now");
     CallResult::failure(error, CallMetadata::new(call.name()))

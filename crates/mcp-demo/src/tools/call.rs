@@ -16,6 +16,7 @@ use crate::{
 /// One call with its context.
 pub(crate) struct ToolCall<'a> {
     pub(crate) state: &'a DemoState,
+    /// Cancels a long call at its end; the tool `exit` ends it.
     pub(crate) lifetime: &'a Lifetime,
     pub(crate) era: Era,
     pub(crate) request: CallToolRequestParams,

@@ -24,6 +24,7 @@ impl<'de> Deserialize<'de> for Completion {
         #[derive(Deserialize)]
         struct ValuesJson {
             values: Vec<String>,
+            // JSON allows `1.0` for a whole number.
             total: Option<f64>,
             #[serde(rename = "hasMore")]
             has_more: Option<bool>,

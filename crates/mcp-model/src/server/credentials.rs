@@ -41,8 +41,8 @@ impl<V> ClientCredentials<V> {
 pub enum ClientGrant {
     /// Tokens for the client itself (`client_credentials`).
     ClientCredentials,
-    /// Tokens for the user of each caller, whose access token is exchanged (`token_exchange`, RFC 8693). The lists of
-    /// the server are requested with a token for the client itself.
+    /// Tokens for the user of each caller, in exchange for the user's access token (`token_exchange`, RFC 8693). The
+    /// lists of the server are requested with a token for the client itself.
     TokenExchange,
 }
 

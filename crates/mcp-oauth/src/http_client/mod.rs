@@ -226,15 +226,16 @@ impl HttpClient {
         let Some(TokenProof { key, .. }) = proof else {
             return self.send(url.clone(), Method::POST, headers, body).await;
         };
-        let response = self.send_proven((&key, None), url, headers.clone(), body.clone()).await?;
+        let response = self.send_proven(&key, None, url, headers.clone(), body.clone()).await?;
         let Some(nonce) = requested_nonce(&response) else { return Ok(response) };
-        self.send_proven((&key, Some(&nonce)), url, headers, body).await
+        self.send_proven(&key, Some(&nonce), url, headers, body).await
     }
 
-    /// Sends a token request with a proof.
+    /// Sends a token request with a proof by `key`. `nonce` is the one that the server requests for proofs, if it does.
     async fn send_proven(
         &self,
-        (key, nonce): (&ProofKey, Option<&str>),
+        key: &ProofKey,
+        nonce: Option<&str>,
         url: &Url,
         mut headers: HeaderMap,
         body: Vec<u8>,
@@ -281,6 +282,7 @@ impl OAuthHttpClient for HttpClient {
             let request = request.request;
             let url = request.uri().to_string().parse::<Url>();
             let response = match url {
+                // rmcp reads only the documents of a discovery by GET.
                 Ok(url) if request.method() == Method::GET => self.fetch_document(request, &url).await,
                 _ => self.fetch(request).await,
             };
@@ -389,7 +391,7 @@ async fn resolve_host(name: &str) -> Result<Vec<SocketAddr>, Box<dyn Error + Sen
     Ok(tokio::net::lookup_host((name, 0)).await?.collect())
 }
 
-/// The network scope of a host with these addresses.
+/// The network scope of a server with these addresses. If they differ, the one that permits the least.
 fn host_scope(addresses: &[SocketAddr]) -> NetworkScope {
     let mut all = addresses.iter().map(|it| network_scope(it.ip()));
     let Some(first) = all.next() else { return NetworkScope::Public };

@@ -21,6 +21,7 @@ const MAX_ORIGINS: usize = 64;
 #[derive(Default)]
 pub(super) struct RequestedWaits(Mutex<Vec<RequestedWait>>);
 
+/// A wait that a server requested.
 struct RequestedWait {
     origin: String,
     until: Instant,

@@ -29,8 +29,11 @@ pub(crate) fn network_scope(address: IpAddr) -> NetworkScope {
 
 fn v4_scope(address: Ipv4Addr) -> NetworkScope {
     let [a, b, c, _] = address.octets();
+    // 192.0.0.0/24, for protocols of the IETF.
     let protocols = (a, b, c) == (192, 0, 0);
+    // 100.64.0.0/10, for networks behind the NAT of a provider.
     let shared = a == 100 && (64..128).contains(&b);
+    // 198.18.0.0/15, for measurements of devices.
     let benchmark = a == 198 && (b == 18 || b == 19);
     if address.is_loopback() {
         NetworkScope::Loopback
@@ -54,10 +57,13 @@ fn v6_scope(address: Ipv6Addr) -> NetworkScope {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let low = Ipv4Addr::from((u32::from(g) << 16) | u32::from(h));
     match [a, b, c, d, e, f] {
+        // IPv4 addresses as mapped, translated and NAT64 ones.
         [0, 0, 0, 0, 0, 0xffff] | [0, 0, 0, 0, 0xffff, 0] | [0x64, 0xff9b, 0, 0, 0, 0] => v4_scope(low),
         [0, 0, 0, 0, 0, 0] if address.is_loopback() => NetworkScope::Loopback,
         [0, 0, 0, 0, 0, 0] => NetworkScope::Forbidden,
+        // 6to4.
         [0x2002, ..] => v4_scope(Ipv4Addr::from((u32::from(b) << 16) | u32::from(c))),
+        // Teredo, documentation, and NAT64 of a local network.
         [0x2001, 0, ..] | [0x2001, 0xdb8, ..] | [0x64, 0xff9b, 1, ..] => NetworkScope::Forbidden,
         // Unique local, and the older site-local.
         _ if a & 0xfe00 == 0xfc00 || a & 0xffc0 == 0xfec0 => NetworkScope::Private,

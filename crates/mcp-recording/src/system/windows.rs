@@ -1,4 +1,4 @@
-//! Windows: the system searches for `.exe` files only, and the end of its input is all that asks a process to end.
+//! Windows: programs are searched here, because the system finds `.exe` files only. No signal ends a process.
 
 use std::path::PathBuf;
 
@@ -14,5 +14,5 @@ pub(crate) fn program_path(command: &str) -> PathBuf {
     }
 }
 
-/// There is no signal that asks one process to end.
+/// Does nothing: Windows has no signal that asks one process to end. The process ends when its input is closed.
 pub(crate) fn terminate(_: u32) {}

@@ -235,7 +235,7 @@ fn check_node(text: &str, node: &Node) {
     }
 }
 
-/// A value without numbers, whose precision differs between the parsers.
+/// A value without its numbers, because their precision differs between the parsers.
 fn without_numbers(value: &Value) -> Value {
     match value {
         Value::Number(_) => Value::from(0),

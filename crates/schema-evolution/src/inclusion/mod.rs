@@ -87,8 +87,8 @@ impl<'a> Prover<'a> {
         self.compare_bounded(&pair, &scope, true)
     }
 
-    /// Compares the two sides within the bounds. The comparison of a whole location is done once, and its result is
-    /// kept.
+    /// Compares the two sides within the bounds. If `is_location`, the pair is a whole location and not a part of one:
+    /// it is compared once, and its result is kept.
     fn compare_bounded(
         &mut self,
         pair: &Pair<'a>,
