@@ -64,6 +64,7 @@ fn command_line_with_candidates() -> clap::Command {
     })
 }
 
+/// What the values of an argument of a command name. Both are clap's ids.
 fn candidate_kind(command: &str, argument: &str) -> Option<CandidateKind> {
     match (command, argument) {
         // These name new servers, or servers of other files.

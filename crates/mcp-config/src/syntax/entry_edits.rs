@@ -87,6 +87,7 @@ pub(crate) fn insert(
     }
 }
 
+/// Inserts an entry into a list or map without brackets. `None` if the layout is not supported.
 fn insert_into_block(
     layout: Layout<'_>,
     node: &Node,
@@ -151,6 +152,7 @@ pub(crate) fn removed_lines(layout: Layout<'_>, lines: Range<usize>) -> Range<us
     before.strip_suffix('\r').unwrap_or(before).len()..lines.end
 }
 
+/// Inserts an entry before the one at `first`, on the line of its dash.
 fn insert_after_dash(layout: Layout<'_>, first: usize, entry: NewEntry<'_>) -> Option<TextEdit> {
     let column = layout.column(first)?;
     let gap = format!("{}{}", layout.line_end(), " ".repeat(column));
@@ -158,6 +160,7 @@ fn insert_after_dash(layout: Layout<'_>, first: usize, entry: NewEntry<'_>) -> O
     Some(TextEdit { span: first..first, text })
 }
 
+/// Inserts an entry into a list or map in brackets. `None` if the layout is not supported.
 fn insert_into_flow(
     layout: Layout<'_>,
     node: &Node,
@@ -366,10 +369,12 @@ struct FlowEntry {
     after_comma: usize,
     /// The end of the comment on its line.
     line_end: usize,
+    /// Whether nothing else is on its lines.
     is_alone: bool,
 }
 
 impl FlowEntry {
+    /// The entry whose value is at `start..end`.
     fn find(layout: Layout<'_>, start: usize, end: usize) -> FlowEntry {
         let comma = layout.skip_blanks_and_comments(end);
         let after_comma = if layout.text()[comma..].starts_with(',') { comma + 1 } else { end };
@@ -386,6 +391,7 @@ impl FlowEntry {
     }
 }
 
+/// Removes one of several entries in brackets. `spans` are the starts and ends of all.
 fn remove_from_flow(layout: Layout<'_>, spans: &[(usize, usize)], index: usize) -> Option<Vec<TextEdit>> {
     let (start, end) = *spans.get(index)?;
     let FlowEntry { from, after_comma, line_end, is_alone } = FlowEntry::find(layout, start, end);

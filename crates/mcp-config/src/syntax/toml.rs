@@ -126,6 +126,7 @@ impl TreeBuilder {
         self.build_mapping(table, span)
     }
 
+    /// Converts a table at `span`, which is extended to the end of its last member.
     fn build_mapping(&mut self, table: &dyn TableLike, mut span: Range<usize>) -> Node {
         let mut members = Vec::with_capacity(table.len());
         for (text, item) in table.iter() {
@@ -138,6 +139,7 @@ impl TreeBuilder {
         Node::new(Content::Mapping(members), span)
     }
 
+    /// Converts an item. `key_span` is used if the parser has no span of it.
     fn build_item(&mut self, item: &Item, key_span: Range<usize>) -> Node {
         match item {
             Item::None => Node::new(Content::Null, key_span),

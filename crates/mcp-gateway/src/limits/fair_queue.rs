@@ -80,6 +80,7 @@ impl FairQueue {
 }
 
 impl WaitingRequests {
+    /// Adds a request of a client. `sender` tells it when it is its turn.
     fn add(&mut self, principal: &Principal, sender: oneshot::Sender<()>) {
         if let Some(requests) = self.by_client.get_mut(principal) {
             requests.push_back(sender);

@@ -238,6 +238,7 @@ impl RequestContext<'_> {
         let mut handlers = Handlers::default();
         handlers.raw_requests = raw_requests;
         let mut caller = mcp_host_transport::Caller::new(*caller_id, handlers);
+        // The deadline of the call is paused while the client answers a server request.
         caller.max_deadline_pause = timeout;
         caller.on_event = Some(self.event_handler());
         caller.capabilities = features.upstream_capabilities.clone();

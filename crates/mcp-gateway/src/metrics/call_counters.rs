@@ -182,6 +182,7 @@ impl<K: Hash + Eq + Clone> SeriesMap<K> {
         SeriesMap { names, series: RwLock::default(), other: Arc::new(CallCounters::new(names, other)) }
     }
 
+    /// The counters for `key`; those for all others if there are too many keys.
     fn get_or_insert(&self, key: &K, labels: impl Fn() -> Vec<Label>) -> Arc<CallCounters> {
         if let Some(counters) = self.series.read().get(key) {
             return Arc::clone(counters);

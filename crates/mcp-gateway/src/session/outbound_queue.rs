@@ -66,6 +66,7 @@ pub(crate) fn message_channel(bounds: &Bounds) -> (MessageSender, MessageReceive
 }
 
 impl Queue {
+    /// Adds a message. The caller has checked the limits under the same lock.
     fn push(&self, mut state: MutexGuard<'_, QueueState>, message: Bytes) {
         state.bytes += message.len();
         state.messages.push_back(message);

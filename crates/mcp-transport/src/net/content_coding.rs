@@ -163,6 +163,7 @@ impl<B: BodyChunks> Decoder<B> {
         }
     }
 
+    /// Reads decoded bytes. The first call creates the decoder, for which it needs the first byte of the body.
     fn poll_read(
         &mut self,
         coding: ContentCoding,

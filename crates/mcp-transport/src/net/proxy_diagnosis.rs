@@ -37,6 +37,7 @@ impl fmt::Display for ProxyAddress {
     }
 }
 
+/// The address of the proxy for a URL, also of a proxy that is not supported.
 fn find_address(proxies: &Matcher, url: &Url) -> Option<ProxyAddress> {
     let intercept = find_intercept(proxies, url)?;
     let uri = intercept.uri();

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use mcp_host_model::Sandbox;
 
-/// The environment variable with the token of a server's processes.
+/// The environment variable with the token by which a later host recognizes the processes of a server; see
+/// [`super::receipt`].
 pub(crate) const TOKEN_VARIABLE: &str = "MCP_HOST_INSTANCE";
 
 /// A program with its arguments and environment. The command is a path, or a name that is searched in `PATH` of `env`.

@@ -190,6 +190,7 @@ impl YamlBuilder {
         range.start + self.skipped..range.end + self.skipped
     }
 
+    /// Opens a list or mapping. `anchor` is the parser's number of its anchor; 0 without one.
     fn open_collection(&mut self, range: Range<usize>, anchor: usize, kind: FrameKind) -> EventResult {
         if self.stack.len() >= MAX_DEPTH {
             return Err(self.exceeded_limit(too_deep_message(), range));

@@ -102,6 +102,7 @@ impl ConnectionTable {
         has_room.then(|| self.insert(ConnectionUse::Operator, requests))
     }
 
+    /// Adds a connection. The caller has made room for it.
     fn insert(
         self: &Arc<ConnectionTable>,
         usage: ConnectionUse,

@@ -316,6 +316,7 @@ impl VisibleList {
     }
 }
 
+/// Like [`VisibleList::is_visible`], for a list that has only these parts yet.
 fn is_visible(definitions: &DefinitionList, parts: &[VisiblePart], at: usize) -> bool {
     let (part, at) = definitions.locate(at);
     parts[part].contains(at)

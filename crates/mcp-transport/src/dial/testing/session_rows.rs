@@ -55,6 +55,7 @@ pub(super) async fn call_large(run: SessionRun) -> String {
     append_other_call(run, first).await
 }
 
+/// Makes the last call of a session, and adds its outcome to that of the first.
 async fn append_other_call(run: SessionRun, first: String) -> String {
     format!("{first} | {}", call_other(run).await)
 }
