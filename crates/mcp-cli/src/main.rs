@@ -15,6 +15,7 @@ mod host;
 mod output;
 mod render;
 mod runtime;
+mod shared_host;
 #[cfg(test)]
 mod tests;
 

@@ -66,10 +66,11 @@ pub mod holodeck {
     pub use crate::dialect::holodeck::{CommandType, McpToolConfig, ToolType, TransportType};
 }
 
-/// Parsers for the properties of the fuzz targets in mcp-testkit. Not part of the public API.
+/// For mcp-cli, and parsers for the properties of the fuzz targets in mcp-testkit. Not part of the public API.
 #[cfg(feature = "files")]
 #[doc(hidden)]
 pub mod internal {
+    pub use crate::dialect::editor::program::is_user_file;
     pub use crate::syntax::{
         ChangedPointers, Content, Node, ParsedText, Syntax, find_difference, parse_as, template, to_json,
     };

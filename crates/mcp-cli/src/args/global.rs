@@ -120,6 +120,11 @@ impl GlobalArgs {
         }
     }
 
+    /// Whether a dialect was requested.
+    pub(crate) fn has_dialect(&self) -> bool {
+        self.dialect.is_some() || self.profile.is_some()
+    }
+
     /// The requested dialect and profile. Fails with a message if they contradict each other.
     pub(crate) fn dialect_options(&self) -> Result<DialectOptions, String> {
         let GlobalArgs { dialect, profile, .. } = *self;

@@ -25,13 +25,27 @@ const ERAS: Choices<Eras> = &[
 
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("transport").required(true).args(["stdio", "http"]))]
+#[command(group = clap::ArgGroup::new("transport").required(true).args(["stdio", "http", "socket", "detach"]))]
 pub(crate) struct ServeArgs {
     /// Configuration file or folder; the file may be missing [default: the nearest configuration]
     pub(crate) file: Option<PathBuf>,
     /// Serve one client over standard input and output
     #[arg(long)]
     pub(crate) stdio: bool,
+    /// Serve through a host that the clients of this user share: those with the same file, options and environment. The
+    /// first one starts it
+    #[arg(long, conflicts_with = "http")]
+    pub(crate) shared: bool,
+    /// End the shared host after it had no client for this many seconds
+    #[arg(long, value_name = "SECONDS", requires = "shared", default_value_t = 300,
+        value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) shared_idle: u64,
+    /// Be the shared host: serve clients at its socket
+    #[arg(long, hide = true, requires = "shared")]
+    pub(crate) socket: bool,
+    /// Start the shared host in a session of its own
+    #[arg(long, hide = true, requires = "shared")]
+    pub(crate) detach: bool,
     /// Serve over HTTP at this address, such as 127.0.0.1:8807; port 0 takes any free port. The path is /mcp, or
     /// /mcp/SERVER for one server
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]

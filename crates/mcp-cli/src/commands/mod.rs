@@ -30,6 +30,9 @@ use crate::output::failure::Failure;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::Signals;
 use crate::runtime::{Runtime, command_workers, serving_workers};
+use crate::shared_host::identity::HostIdentity;
+use crate::shared_host::shim;
+use crate::shared_host::start::start_detached;
 
 /// Runs the command of the command line.
 pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
@@ -40,6 +43,14 @@ pub(crate) fn run(arguments: Arguments, console: Console) -> Exit {
 
 /// Runs the command. Returns what is left to print, and the exit code.
 fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Report, Failure> {
+    if let Command::Serve(args) = &command {
+        if args.detach {
+            return start_detached();
+        }
+        if args.shared && args.stdio {
+            return shim::run(console, &global, args);
+        }
+    }
     let format = match (global.format, &command) {
         (RequestedFormat::Text, _) => Format::Text,
         (RequestedFormat::Json, _) => Format::Json,
@@ -107,7 +118,10 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         Command::Watch(args) => run_on_runtime(async |signals| watch::run(&context, args, signals).await),
         Command::Serve(args) => {
             let workers = args.workers.unwrap_or_else(serving_workers);
-            run_on_workers(workers, async |signals| serve::run(&context, *args, signals).await)
+            let identity = args.socket.then(|| HostIdentity::of_process(&global, &args)).transpose();
+            let identity =
+                identity.map_err(|error| Failure::new(format!("the program is not readable: {error}")))?;
+            run_on_workers(workers, async |signals| serve::run(&context, *args, identity, signals).await)
         }
         Command::Doctor(args) => run_on_runtime(async |signals| doctor::run(&context, &args, signals).await),
         Command::Record(args) => run_on_runtime(async |signals| record::run(&context, &args, signals).await),

@@ -6,4 +6,4 @@
 pub(crate) mod client;
 pub(crate) mod protocol;
 pub(crate) mod server;
-mod system;
+pub(crate) mod system;

@@ -31,6 +31,7 @@ mod secrets;
 mod serve;
 mod serve_log;
 mod sessions;
+mod shared_host;
 mod shell;
 mod signals;
 mod support;

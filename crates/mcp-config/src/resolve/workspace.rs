@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mcp_host_model::Dialect;
 
-use crate::dialect::editor::conventions::Program;
+use crate::dialect::editor::program::is_user_file;
 use crate::resolve::values::Resolver;
 
 impl Resolver<'_> {
@@ -27,8 +27,7 @@ impl Resolver<'_> {
         let is_of_user = || {
             let name = self.origin.file.rsplit(['/', '\\']).next().unwrap_or_default();
             let home = self.home().map(PathBuf::from);
-            self.origin.project.is_none()
-                && Program::is_user_file(&self.context.directory.join(name), home.as_deref())
+            self.origin.project.is_none() && is_user_file(&self.context.directory.join(name), home.as_deref())
         };
         let has_workspace = match self.origin.dialect() {
             Dialect::Acp => false,

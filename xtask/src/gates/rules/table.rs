@@ -22,6 +22,7 @@ pub(super) const FAMILIES: &[(&str, usize)] = &[
     ("ACP-", 3),
     ("CP-", 3),
     ("RPT-", 3),
+    ("SH-", 3),
     ("SK-", 2),
     ("X-", 2),
 ];

@@ -7,5 +7,9 @@ mod windows;
 
 #[cfg(unix)]
 pub(super) use unix::{ControlListener, ControlStream, connect_all};
+#[cfg(unix)]
+pub(crate) use unix::{SharedListener, SharedStream, ShimStream, connect_shared};
 #[cfg(windows)]
 pub(super) use windows::{ControlListener, ControlStream, connect_all};
+#[cfg(windows)]
+pub(crate) use windows::{SharedListener, SharedStream, ShimStream, connect_shared};

@@ -1,11 +1,13 @@
 //! Unix: sockets in a private folder; the kernel names the user of a peer.
 
 use std::env;
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use fs4::{FileExt, TryLockError};
+use mcp_host_transport::open_lock_file;
 use nix::unistd::geteuid;
 use tokio::net::{UnixListener, UnixStream};
 
@@ -14,6 +16,9 @@ pub(in crate::control) type ControlStream = UnixStream;
 
 /// The end of the names of sockets. The name of one begins with the id of its process.
 const SUFFIX: &str = ".sock";
+
+/// The beginning of the names of sockets of shared hosts.
+const SHARED_PREFIX: &str = "shared-";
 
 /// The maximum number of sockets that are looked at.
 const MAX_SOCKETS: usize = 256;
@@ -27,27 +32,14 @@ pub(in crate::control) struct ControlListener {
 impl ControlListener {
     /// Listens at the socket of this process.
     pub(in crate::control) fn bind() -> io::Result<ControlListener> {
-        let folder = socket_folder()?;
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        check_folder(&folder)?;
-        let path = folder.join(format!("{}{SUFFIX}", std::process::id()));
-        // A socket of an ended process with the same id.
-        let _ = fs::remove_file(&path);
-        let listener = UnixListener::bind(&path)?;
-        fs::set_permissions(&path, Permissions::from_mode(0o600))?;
-        Ok(ControlListener { listener, path })
+        // There may be a socket of an ended process with the same id.
+        let path = create_socket_folder()?.join(format!("{}{SUFFIX}", std::process::id()));
+        Ok(ControlListener { listener: replace_socket(&path)?, path })
     }
 
     /// Accepts a connection of the same user. Others are closed.
     pub(in crate::control) async fn accept(&self) -> io::Result<ControlStream> {
-        loop {
-            let (stream, _) = self.listener.accept().await?;
-            let peer = stream.peer_cred()?.uid();
-            if is_same_user(peer, geteuid().as_raw()) {
-                return Ok(stream);
-            }
-            tracing::warn!(user = peer, "a connection of another user to the control socket was refused");
-        }
+        accept_same_user(&self.listener).await
     }
 }
 
@@ -56,6 +48,91 @@ impl Drop for ControlListener {
         // The folder may have been removed.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// A connection of a shared host.
+pub(crate) type SharedStream = UnixStream;
+
+/// A connection of a shim to a shared host.
+pub(crate) type ShimStream = std::os::unix::net::UnixStream;
+
+/// The socket of a shared host. It is removed when it is dropped.
+pub(crate) struct SharedListener {
+    listener: UnixListener,
+    path: PathBuf,
+    /// Locked for as long as the socket exists, so that one process listens. A killed process releases it.
+    _lock: File,
+}
+
+impl SharedListener {
+    /// Listens at the socket with this name. `None` if another process does.
+    pub(crate) fn bind(name: &str) -> io::Result<Option<SharedListener>> {
+        let folder = create_socket_folder()?;
+        let lock = open_lock_file(&folder.join(format!("{SHARED_PREFIX}{name}.lock")))?;
+        match FileExt::try_lock(&lock) {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // There may be a socket of a killed process.
+        let path = folder.join(format!("{SHARED_PREFIX}{name}{SUFFIX}"));
+        Ok(Some(SharedListener { listener: replace_socket(&path)?, path, _lock: lock }))
+    }
+
+    /// Accepts a connection of the same user. Others are closed.
+    pub(crate) async fn accept(&self) -> io::Result<SharedStream> {
+        accept_same_user(&self.listener).await
+    }
+}
+
+impl Drop for SharedListener {
+    fn drop(&mut self) {
+        // The folder may have been removed.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Connects to the shared host with this name. Blocks.
+pub(crate) fn connect_shared(name: &str) -> io::Result<ShimStream> {
+    let folder = create_socket_folder()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let stream = runtime.block_on(async {
+        let stream = UnixStream::connect(folder.join(format!("{SHARED_PREFIX}{name}{SUFFIX}"))).await?;
+        if !is_same_user(stream.peer_cred()?.uid(), geteuid().as_raw()) {
+            return Err(io::Error::other("another user serves the socket of the shared host"));
+        }
+        stream.into_std()
+    })?;
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// Accepts a connection of the same user. Others are closed.
+async fn accept_same_user(listener: &UnixListener) -> io::Result<UnixStream> {
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let peer = stream.peer_cred()?.uid();
+        if is_same_user(peer, geteuid().as_raw()) {
+            return Ok(stream);
+        }
+        tracing::warn!(user = peer, "a connection of another user to a socket of this host was refused");
+    }
+}
+
+/// Listens at a path. A socket that is there is replaced.
+fn replace_socket(path: &Path) -> io::Result<UnixListener> {
+    let _ = fs::remove_file(path);
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Creates the folder of the sockets, and checks it.
+fn create_socket_folder() -> io::Result<PathBuf> {
+    let folder = socket_folder()?;
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    check_folder(&folder)?;
+    Ok(folder)
 }
 
 /// Connects to the hosts of this user. Returns their process ids and connections. Removes the sockets of ended hosts.

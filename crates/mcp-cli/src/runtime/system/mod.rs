@@ -9,11 +9,13 @@ mod windows;
 
 #[cfg(unix)]
 pub(crate) use unix::{
-    HangUp, TerminalSettings, TerminationSignals, browser_command, can_others_write, has_display, is_trusted,
-    make_private, private_file_options, read_terminal_line,
+    HangUp, TerminalSettings, TerminationSignals, browser_command, can_others_write, create_private_folder,
+    detach, has_display, is_trusted, make_private, own_program, private_file_options, program_id,
+    read_terminal_line,
 };
 #[cfg(windows)]
 pub(crate) use windows::{
-    HangUp, TerminalSettings, TerminationSignals, browser_command, can_others_write, has_display, is_trusted,
-    make_private, private_file_options, read_terminal_line,
+    HangUp, TerminalSettings, TerminationSignals, browser_command, can_others_write, create_private_folder,
+    detach, has_display, is_trusted, make_private, own_program, private_file_options, program_id,
+    read_terminal_line,
 };

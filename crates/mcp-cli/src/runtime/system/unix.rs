@@ -1,17 +1,18 @@
 //! Unix: signals, termios, modes of files.
 
 use std::env;
-use std::fs::{self, Metadata, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use nix::fcntl::OFlag;
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
-use nix::unistd::geteuid;
+use nix::unistd::{geteuid, setsid};
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::sleep;
 
@@ -107,6 +108,35 @@ pub(crate) fn private_file_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600);
     options
+}
+
+/// Creates a folder that only the user may read, and those above it. Blocks.
+pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Leaves the session of the terminal, so that its signals do not reach this process.
+pub(crate) fn detach() -> io::Result<()> {
+    setsid().map(drop).map_err(io::Error::from)
+}
+
+/// The file of this program. On Linux it is the running one, also if another version has replaced it.
+fn program_path() -> io::Result<PathBuf> {
+    let path = env::current_exe()?;
+    if cfg!(target_os = "linux") && !path.exists() { Ok("/proc/self/exe".into()) } else { Ok(path) }
+}
+
+/// A command that starts this program again.
+pub(crate) fn own_program() -> io::Result<Command> {
+    let mut command = Command::new(program_path()?);
+    command.arg0("mcp-host");
+    Ok(command)
+}
+
+/// A text that differs between versions and builds of the program.
+pub(crate) fn program_id() -> io::Result<String> {
+    let file = fs::metadata(program_path()?)?;
+    Ok(format!("{}-{}-{}-{}.{}", file.dev(), file.ino(), file.size(), file.mtime(), file.mtime_nsec()))
 }
 
 /// Removes the permissions of others. Blocks.

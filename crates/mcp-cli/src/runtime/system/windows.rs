@@ -1,7 +1,7 @@
 //! Windows: events of the console. A file has the access rights of its folder.
 
 use std::env;
-use std::fs::{Metadata, OpenOptions};
+use std::fs::{self, Metadata, OpenOptions};
 use std::io;
 use std::path::Path;
 use std::process::Command;
@@ -88,6 +88,27 @@ pub(crate) async fn read_terminal_line() -> io::Result<String> {
 /// Options for a file, which has the access rights of its folder.
 pub(crate) fn private_file_options() -> OpenOptions {
     OpenOptions::new()
+}
+
+/// Creates a folder, which has the access rights of the one above it. Blocks.
+pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)
+}
+
+/// Fails: no shared host is started.
+pub(crate) fn detach() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// A command that starts this program again.
+pub(crate) fn own_program() -> io::Result<Command> {
+    env::current_exe().map(Command::new)
+}
+
+/// A text that differs between versions and builds of the program.
+pub(crate) fn program_id() -> io::Result<String> {
+    let file = fs::metadata(env::current_exe()?)?;
+    Ok(format!("{}-{:?}", file.len(), file.modified()?))
 }
 
 /// Does nothing: a file has the access rights of its folder.

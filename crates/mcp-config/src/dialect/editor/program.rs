@@ -12,6 +12,15 @@ use crate::dialect::editor::programs::{
 };
 use crate::syntax::{Node, child_pointer, last_key, pointer_segments};
 
+/// Whether the file at a path belongs to a user, and not to a workspace.
+pub fn is_user_file(path: &Path, home: Option<&Path>) -> bool {
+    let in_home = home.and_then(|it| path.strip_prefix(it).ok());
+    PROGRAMS.iter().any(|it| {
+        it.home_files.iter().any(|file| in_home == Some(Path::new(file)))
+            || it.user_path_ends().any(|end| path.ends_with(end))
+    })
+}
+
 impl Program {
     /// The program of the file at a path. `None` if neither the path nor the file name is in the table.
     pub(crate) fn of_file(path: &str) -> Option<&'static Program> {
@@ -30,15 +39,6 @@ impl Program {
     /// The ends of the paths of its files that belong to a user, in whatever folder.
     fn user_path_ends(&self) -> impl Iterator<Item = &'static &'static str> {
         self.user_files.iter().chain(self.app_data_files).chain(self.local_app_data_files)
-    }
-
-    /// Whether the file at a path belongs to a user, and not to a workspace.
-    pub(crate) fn is_user_file(path: &Path, home: Option<&Path>) -> bool {
-        let in_home = home.and_then(|it| path.strip_prefix(it).ok());
-        PROGRAMS.iter().any(|it| {
-            it.home_files.iter().any(|file| in_home == Some(Path::new(file)))
-                || it.user_path_ends().any(|end| path.ends_with(end))
-        })
     }
 
     /// Whether the program is known, and is the one that the path of a file belongs to. Compares the names, because a
@@ -210,7 +210,7 @@ mod tests {
             assert!(files.contains(&file), "{file:?}");
             // The first program with the path of a file is its program.
             assert_eq!(Program::of_file(path).map(|it| it.name), Some(program), "{path}");
-            assert!(Program::is_user_file(Path::new(path), Some(home)), "{path}");
+            assert!(is_user_file(Path::new(path), Some(home)), "{path}");
         }
         let unset: Vec<_> = program_files(&UserFolders::new(home, |_| None)).map(|it| it.path).collect();
         for path in ["AppData/Roaming", ".config", "Library/Application Support"] {

@@ -15,7 +15,7 @@ const STANDARD_OUTPUT: &str = "-";
 pub(super) async fn open_audit_log(args: &ServeArgs) -> Result<Option<AuditLog>, Failure> {
     let Some(path) = args.audit.clone() else { return Ok(None) };
     let is_stdout = path == Path::new(STANDARD_OUTPUT);
-    if is_stdout && args.stdio {
+    if is_stdout && args.http.is_none() {
         let message = "with --stdio, standard output carries the protocol, so --audit needs a file";
         return Err(Failure::usage(message));
     }

@@ -8,11 +8,13 @@ use mcp_host_registry::{ExposureVerdict, ProblemKind};
 use mcp_host_runtime::{
     ActiveProblem, FilePresence, FollowEvent, FollowHandle, Host, HostSnapshot, ReloadedFile, ServerState,
 };
+use tokio::sync::oneshot::error::RecvError;
 use tracing::Level;
 
 use crate::output::log::OPERATOR;
 use crate::output::sanitize;
 use crate::render::events::{EventLine, change_lines};
+use crate::runtime::signal::Signal;
 
 /// Maximum number of names in the line about withheld items.
 const MAX_NAMES: usize = 10;
@@ -133,6 +135,13 @@ fn change_log_lines(before: &HostSnapshot, after: &HostSnapshot) -> Vec<LogLine>
         lines.push(LogLine::new(Level::WARN, text));
     }
     lines
+}
+
+/// Logs the signal that ends the command. Without one, the command ends for a reason that is reported elsewhere.
+pub(super) fn log_stop(signal: Result<Signal, RecvError>) {
+    if let Ok(signal) = signal {
+        tracing::info!(target: OPERATOR, "stopping because of {signal}: running requests may finish");
+    }
 }
 
 /// Whether the status of a server has an error. True for a server without a status.

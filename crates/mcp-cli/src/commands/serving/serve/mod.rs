@@ -10,6 +10,7 @@ mod metrics;
 mod process_metrics;
 mod questions;
 mod resources;
+mod shared;
 mod tokens;
 
 use std::convert::Infallible;
@@ -27,7 +28,6 @@ use mcp_host_runtime::{
 };
 use mcp_host_transport::Eras;
 use tokio::sync::oneshot;
-use tokio::sync::oneshot::error::RecvError;
 
 use crate::args::ServeArgs;
 use crate::config::call_rules::read_rules;
@@ -44,10 +44,12 @@ use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
 use crate::runtime::signal::Signal;
 use crate::runtime::signals::{Signals, run_until_signal, serve_until_signal};
-use events::{log_file_events, log_server_events};
+use crate::shared_host::identity::HostIdentity;
+use events::{log_file_events, log_server_events, log_stop};
 use hang_up::handle_hang_ups;
 use metrics::MetricsRecorder;
 use questions::LoggedQuestions;
+use shared::SharedHost;
 use tokens::{TokenSource, ViewLimits, publish_views};
 
 /// How long the shutdown may take after running requests have ended or were cancelled.
@@ -66,8 +68,13 @@ impl From<ServeError> for Failure {
     }
 }
 
-/// Serves until the client disconnects or a signal arrives.
-pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signals) -> Result<Exit, Failure> {
+/// Serves until the client disconnects or a signal arrives. With an `identity`, this process is the shared host.
+pub(crate) async fn run(
+    context: &Context,
+    args: ServeArgs,
+    identity: Option<HostIdentity>,
+    signals: &mut Signals,
+) -> Result<Exit, Failure> {
     let default_level = match context.console.verbosity {
         Verbosity::Verbose => LogLevelName::Debug,
         Verbosity::Normal => LogLevelName::Info,
@@ -76,9 +83,13 @@ pub(crate) async fn run(context: &Context, args: ServeArgs, signals: &mut Signal
     log::start_serving(args.log_level, default_level, args.log_format, context.console.err_colour)
         .map_err(Failure::usage)?;
     let hang_up = signals.take_hang_up();
+    let shared = match identity.map(|identity| SharedHost::open(&identity, &args)).transpose()? {
+        Some(None) => return Ok(Exit::Success),
+        other => other.flatten(),
+    };
     let preparing = async {
         let audit = audit::open_audit_log(&args).await?;
-        let prepared = prepare(&args, audit.clone()).await?;
+        let prepared = prepare(&args, audit.clone(), shared).await?;
         let config = FollowedConfig::find(context, args.file.as_deref()).await?;
         Ok::<_, Failure>((audit, prepared, config))
     };
@@ -152,6 +163,7 @@ struct PreparedServe {
 /// The endpoint at which clients connect.
 enum ServeEndpoint {
     Stdio,
+    Shared(SharedHost),
     Http {
         address: SocketAddr,
         options: Box<HttpOptions>,
@@ -178,13 +190,18 @@ async fn load_task_key() -> TaskKey {
 }
 
 /// Checks the arguments, and reads the files that they name.
-async fn prepare(args: &ServeArgs, audit: Option<AuditLog>) -> Result<PreparedServe, Failure> {
+async fn prepare(
+    args: &ServeArgs,
+    audit: Option<AuditLog>,
+    shared: Option<SharedHost>,
+) -> Result<PreparedServe, Failure> {
     let server = args.only.as_deref().map(ServerId::parse).transpose();
     let server = server.map_err(|error| Failure::usage(error.to_string()))?;
     let names = if args.raw_names { NameStyle::Original } else { NameStyle::Exposed };
-    let endpoint = match args.http {
-        None => ServeEndpoint::Stdio,
-        Some(address) => {
+    let endpoint = match (args.http, shared) {
+        (None, None) => ServeEndpoint::Stdio,
+        (None, Some(shared)) => ServeEndpoint::Shared(shared),
+        (Some(address), _) => {
             let tls = args.tls_cert.clone().zip(args.tls_key.clone());
             let tls = tls.map(|(certificate, key)| TlsFiles::new(certificate, key));
             let token_source = TokenSource::new(args.token_file.clone(), args.token_env.as_deref())?;
@@ -278,6 +295,11 @@ async fn serve(
                 }
                 Ok(())
             }
+            ServeEndpoint::Shared(shared) => {
+                publish_views(host, &Tokens::default(), &limits).await;
+                shared.serve(&gateway, stop_receiver).await;
+                Ok(())
+            }
             ServeEndpoint::Http { address, options, token_source, recorder } => {
                 let upkeep = async {
                     match &recorder {
@@ -311,12 +333,5 @@ async fn serve(
         served = served => served,
         never = log_file_events(follow_handle) => match never {},
         never = log_server_events(host) => match never {},
-    }
-}
-
-/// Logs the signal that ends the command. Without one, the command ends for a reason that is reported elsewhere.
-fn log_stop(signal: Result<Signal, RecvError>) {
-    if let Ok(signal) = signal {
-        tracing::info!(target: OPERATOR, "stopping because of {signal}: running requests may finish");
     }
 }

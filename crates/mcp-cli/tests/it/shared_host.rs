@@ -1,0 +1,289 @@
+//! `serve --stdio --shared`: clients that share a host, and what happens when one of the processes ends.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+
+use mcp_testkit::process::{children, is_alive, only_child, send_signal, wait_for_exit, wait_until_dead};
+use mcp_testkit::random::Random;
+use mcp_testkit::wait::block_until;
+use serde_json::Value;
+
+use crate::serve::INITIALIZE;
+use crate::support::{SHARED_DEMO, Workspace};
+
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+/// A client with its shim, which is killed when it is dropped.
+struct Client {
+    shim: Child,
+    input: Option<ChildStdin>,
+    output: Lines<BufReader<ChildStdout>>,
+    notes: Lines<BufReader<ChildStderr>>,
+}
+
+impl Client {
+    /// Starts a shim, without waiting for it.
+    fn spawn(workspace: &Workspace, arguments: &[&str], variables: &[(&str, &str)]) -> Client {
+        let all = [&["serve", ".", "--stdio", "--shared", "--shared-idle", "1"], arguments].concat();
+        let mut command = workspace.command(&all);
+        command.envs(variables.iter().copied());
+        Client::of(command)
+    }
+
+    /// Starts the shim of a command.
+    fn of(mut command: Command) -> Client {
+        let mut shim = command.stdin(Stdio::piped()).spawn().unwrap();
+        Client {
+            input: shim.stdin.take(),
+            output: BufReader::new(shim.stdout.take().unwrap()).lines(),
+            notes: BufReader::new(shim.stderr.take().unwrap()).lines(),
+            shim,
+        }
+    }
+
+    /// Starts a shim, and a session.
+    fn start(workspace: &Workspace, variables: &[(&str, &str)]) -> (Client, u32) {
+        let mut client = Client::spawn(workspace, &[], variables);
+        let host = client.host();
+        client.initialize();
+        (client, host)
+    }
+
+    fn initialize(&mut self) {
+        assert_eq!(self.ask(INITIALIZE)["result"]["serverInfo"]["name"], "mcp-host");
+        self.send(INITIALIZED);
+    }
+
+    /// The process id of the host that the next note names.
+    #[track_caller]
+    fn host(&mut self) -> u32 {
+        let note = self.notes.next().unwrap().unwrap();
+        let (before, _) = note.split_once("; its log is ").unwrap_or_else(|| panic!("{note}"));
+        before.split(' ').find_map(|word| word.parse().ok()).unwrap_or_else(|| panic!("{note}"))
+    }
+
+    fn send(&mut self, message: &str) {
+        writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn next(&mut self) -> Value {
+        serde_json::from_str(&self.output.next().unwrap().unwrap()).unwrap()
+    }
+
+    /// Sends a request, and returns the next message with an id.
+    fn ask(&mut self, request: &str) -> Value {
+        self.send(request);
+        loop {
+            let message = self.next();
+            if message.get("id").is_some() {
+                return message;
+            }
+        }
+    }
+
+    #[track_caller]
+    fn echo(&mut self, id: u32, text: &str) {
+        let reply = self.ask(&call(id, "echo", &format!(r#"{{"text":"{text}"}}"#)));
+        assert_eq!(
+            (&reply["id"], &reply["result"]["content"][0]["text"]),
+            (&id.into(), &text.into()),
+            "{reply}"
+        );
+    }
+
+    /// Closes standard input, and returns the exit code.
+    fn close(mut self) -> Option<i32> {
+        self.input = None;
+        wait_for_exit(&mut self.shim)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.shim.kill();
+        let _ = self.shim.wait();
+    }
+}
+
+fn call(id: u32, tool: &str, arguments: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+    )
+}
+
+/// The proportional set size of a process in KiB.
+fn proportional_memory(process: u32) -> u64 {
+    let rollup = fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap_or_default();
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap_or_default();
+    line.trim_end_matches("kB").trim().parse().unwrap_or_default()
+}
+
+// SH-001: several that start at once have one host. SH-006: it ends after the last client.
+#[test]
+fn sh_001_five_clients_have_one_host_and_each_server_once() {
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    let mut clients: Vec<Client> = (0..5).map(|_| Client::spawn(&workspace, &[], &[])).collect();
+    let hosts: Vec<u32> = clients.iter_mut().map(Client::host).collect();
+    assert!(hosts.iter().all(|host| *host == hosts[0]), "{hosts:?}");
+    for (id, client) in (10..).zip(&mut clients) {
+        client.initialize();
+        client.echo(id, &format!("client {id}"));
+    }
+    let server = only_child(hosts[0]);
+    for client in &clients {
+        assert!(children(client.shim.id()).is_empty());
+        println!("memory of a shim: {} KiB", proportional_memory(client.shim.id()));
+    }
+    println!("memory of the host: {} KiB", proportional_memory(hosts[0]));
+    for client in clients {
+        assert_eq!(client.close(), Some(0));
+    }
+    wait_until_dead(&[hosts[0], server]);
+}
+
+// SH-002
+#[test]
+fn sh_002_clients_with_other_variables_options_or_folders_do_not_share() {
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    let (_first, first) = Client::start(&workspace, &[("KEY", "one")]);
+    let (_second, second) = Client::start(&workspace, &[("KEY", "two")]);
+    let (_third, third) =
+        Client::start(&workspace, &[("KEY", "one"), ("TERM_PROGRAM", "other"), ("PWD", "/")]);
+    assert_ne!(first, second);
+    assert_eq!(first, third);
+    let variables = fs::read(format!("/proc/{first}/environ")).unwrap();
+    let variables = String::from_utf8(variables).unwrap();
+    assert!(
+        variables.contains("KEY=one") && !variables.contains("TERM_PROGRAM") && !variables.contains("PWD=")
+    );
+    let mut option = Client::spawn(&workspace, &["--admin"], &[("KEY", "one")]);
+    assert_ne!(option.host(), first);
+    workspace.write("other/.minds/mcp.yaml", SHARED_DEMO);
+    let mut command = workspace.command(&["serve", ".", "--stdio", "--shared", "--shared-idle", "1"]);
+    command.env("KEY", "one").current_dir(workspace.path().join("other"));
+    assert_ne!(Client::of(command).host(), first);
+}
+
+// SH-003: the socket of the killed host is replaced. SH-004: no request is lost silently.
+#[test]
+fn sh_004_session_continues_in_another_host_after_a_kill() {
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    let (mut client, first) = Client::start(&workspace, &[]);
+    client.echo(10, "before");
+    let server = only_child(first);
+    client.send(&call(11, "sleep", r#"{"ms":60000}"#));
+    client.send(&call(12, "sleep", r#"{"ms":60000}"#));
+    // Both are in the host when a later request has its answer.
+    client.echo(13, "between");
+    send_signal("KILL", first);
+    let errors = [client.next(), client.next()];
+    for (error, id) in errors.iter().zip([11, 12]) {
+        assert_eq!(error["id"], id, "{error}");
+        assert!(error["error"]["message"].as_str().unwrap().contains("whether it was executed is unknown"));
+    }
+    let notice = client.next();
+    assert_eq!(notice["method"], "notifications/message", "{notice}");
+    let second = client.host();
+    assert_ne!(first, second);
+    client.echo(14, "after");
+    wait_until_dead(&[first, server]);
+    let server = only_child(second);
+    assert_eq!(client.close(), Some(0));
+    wait_until_dead(&[second, server]);
+}
+
+// SH-005
+#[test]
+fn sh_005_stopped_host_ends_its_shims() {
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    let (mut client, host) = Client::start(&workspace, &[]);
+    let server = only_child(host);
+    send_signal("TERM", host);
+    assert_eq!(wait_for_exit(&mut client.shim), Some(1));
+    let text: Vec<String> = client.notes.by_ref().map_while(Result::ok).collect();
+    assert!(text.iter().any(|line| line.contains("the shared host was stopped")), "{text:?}");
+    wait_until_dead(&[host, server]);
+}
+
+// SH-008
+#[test]
+fn sh_008_host_that_cannot_start_is_told_with_its_reason() {
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    let run = workspace.run(&["serve", ".", "--stdio", "--shared", "--only", "nobody"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{run:?}");
+    assert!(run.err.contains("there is no server `nobody`; the servers are: demo"), "{run:?}");
+    assert!(run.err.contains("without --shared, this client has servers of its own"), "{run:?}");
+    for wrong in [
+        &["serve", ".", "--shared"][..],
+        &["serve", ".", "--shared", "--http", "127.0.0.1:0"],
+        &["serve", ".", "--stdio", "--shared-idle", "9"],
+        &["serve", ".", "--stdio", "--shared", "--shared-idle", "0"],
+    ] {
+        assert_eq!(workspace.run(wrong).code, Some(2), "{wrong:?}");
+    }
+}
+
+// SH-003
+#[test]
+fn sh_003_socket_is_private_and_survives_hostile_peers() {
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    let (mut client, _host) = Client::start(&workspace, &[]);
+    let folder = workspace.path().join("state/mcp-host/run");
+    let sockets = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let is_shared = |path: &std::path::PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with("shared-") && name.ends_with(".sock")
+    };
+    let socket = sockets.into_iter().find(is_shared).unwrap();
+    assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+    for bytes in [&b""[..], b"\n", b"{}\n", b"\xff\x00\n", &vec![b'x'; 100_000]] {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        // The host may have ended the connection.
+        let _ = stream.write_all(bytes);
+        drop(stream);
+    }
+    client.echo(10, "still here");
+    // Another user could place a socket in such a folder.
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = workspace.run(&["serve", ".", "--stdio", "--shared"]);
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(run.code, Some(1));
+    assert!(run.err.contains("other users can open"), "{run:?}");
+}
+
+/// Clients and hosts are killed in a random order. `MCP_TEST_KILLS` sets a larger number of kills.
+#[test]
+fn sh_004_killed_processes_leave_no_orphan_and_no_wrong_answer() {
+    let kills = std::env::var("MCP_TEST_KILLS").map_or(6, |kills| kills.parse::<u32>().unwrap());
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    let mut random = Random::new(45);
+    let mut processes = Vec::new();
+    let mut clients: Vec<(Client, u32)> = (0..3).map(|_| Client::start(&workspace, &[])).collect();
+    for kill in 0..kills {
+        let host = clients[0].1;
+        processes.extend(children(host));
+        processes.push(host);
+        if random.below(2) == 0 {
+            let client = random.below(clients.len());
+            send_signal("KILL", clients[client].0.shim.id());
+            clients[client] = Client::start(&workspace, &[]);
+        } else {
+            send_signal("KILL", host);
+            for (client, host) in &mut clients {
+                *host = client.host();
+            }
+        }
+        for (number, (client, _)) in (0..).zip(&mut clients) {
+            client.echo(100 + kill * 10 + number, &format!("{kill} {number}"));
+        }
+    }
+    let host = clients[0].1;
+    processes.extend(children(host));
+    processes.push(host);
+    drop(clients);
+    block_until(|| !processes.iter().any(|process| is_alive(*process)));
+}
