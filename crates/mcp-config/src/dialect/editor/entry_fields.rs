@@ -84,7 +84,8 @@ impl EntryFields {
             is_own: &|name| keys::has_key(form, name),
             foreign_key: &|name| keys::foreign_key(name, form),
         };
-        let reader = FieldReader { members: KnownMembers::new(node, *at, known, context), context };
+        let members = KnownMembers::new(node, *at, known, &keys::find_row, context);
+        let reader = FieldReader { members, context };
         let mut headers = reader.read_all(EntryField::Headers);
         let options: NullableField<ContinueOptions> = reader.read_one(EntryField::ContinueOptions);
         headers.extend(options.into_value().map(|it| it.headers));
@@ -146,10 +147,10 @@ impl FieldReader<'_> {
         &self,
         field: EntryField,
     ) -> impl Iterator<Item = (&'static str, NullableField<T>)> {
-        let rows = keys::KEYS.iter().enumerate().filter(move |(_, key)| key.field == field);
-        rows.enumerate().filter_map(|(position, (index, key))| {
-            let slot = self.members.read(index);
-            Some((key.name, slot.or_else(|| (position == 0).then(|| self.members.absent(index)))?))
+        keys::rows_of(field).enumerate().filter_map(|(position, row)| {
+            let slot = self.members.read(row);
+            let slot = slot.or_else(|| (position == 0).then(|| self.members.absent(row)))?;
+            Some((keys::NAMES[row], slot))
         })
     }
 

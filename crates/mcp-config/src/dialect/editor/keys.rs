@@ -3,6 +3,10 @@
 //! Reading, writing, editing, the JSON Schema and the names in diagnostics follow from the rows. A program whose
 //! entries have other keys needs rows with its [`EntryForm`]. Further tables have the keys that are known and not read.
 
+use std::collections::HashMap;
+use std::iter::successors;
+use std::sync::LazyLock;
+
 use EntryField as F;
 use EntryForm::{Codex, Common, Continue, Goose, Opencode};
 
@@ -96,14 +100,27 @@ impl EntryKey {
     }
 }
 
+/// The row with this name.
+pub(super) fn find_row(name: &str) -> Option<usize> {
+    static ROWS: LazyLock<HashMap<&str, usize>> =
+        LazyLock::new(|| NAMES.iter().enumerate().map(|(row, name)| (*name, row)).collect());
+    ROWS.get(name).copied()
+}
+
 /// The key with this name.
 pub(super) fn find(name: &str) -> Option<&'static EntryKey> {
-    KEYS.iter().find(|it| it.name == name)
+    find_row(name).map(|row| &KEYS[row])
+}
+
+/// The rows of a field, in the order of the table.
+pub(super) fn rows_of(field: EntryField) -> impl Iterator<Item = usize> + Clone {
+    let rows = successors(Some(FIRST_ROWS[field as usize]), |row| NEXT_ROWS.get(*row).copied());
+    rows.take_while(|row| *row < KEYS.len())
 }
 
 /// The keys of a field.
 pub(super) fn of_field(field: EntryField) -> impl Iterator<Item = &'static EntryKey> + Clone {
-    KEYS.iter().filter(move |it| it.field == field)
+    rows_of(field).map(|row| &KEYS[row])
 }
 
 /// The name of the key of a field in the common form, or else of its first key.
@@ -113,10 +130,10 @@ pub(super) fn primary_name(field: EntryField) -> &'static str {
 
 /// The name of the key of a field in entries of this form. `None` if they have no such key.
 pub(super) fn name_in(field: EntryField, form: EntryForm) -> Option<&'static str> {
-    let has_field = |key: &&EntryKey| key.field == field && key.forms.contains(&form);
     let same_field =
         |key: &&EntryKey| key.field.canonical() == field.canonical() && key.forms.contains(&form);
-    KEYS.iter().find(has_field).or_else(|| KEYS.iter().find(same_field)).map(|it| it.name)
+    let key = of_field(field).find(|key| key.forms.contains(&form));
+    key.or_else(|| KEYS.iter().find(same_field)).map(|it| it.name)
 }
 
 /// Whether entries of this form have a key.
@@ -173,6 +190,32 @@ pub(super) static NAMES: [&str; KEYS.len()] = {
     while index < res.len() {
         res[index] = KEYS[index].name;
         index += 1;
+    }
+    res
+};
+
+/// The first row of each field; the number of rows if it has none.
+static FIRST_ROWS: [usize; EntryField::Kept as usize + 1] = {
+    let mut res = [KEYS.len(); EntryField::Kept as usize + 1];
+    let mut row = KEYS.len();
+    while row > 0 {
+        row -= 1;
+        res[KEYS[row].field as usize] = row;
+    }
+    res
+};
+
+/// For each row the next one of its field; the number of rows if there is none.
+static NEXT_ROWS: [usize; KEYS.len()] = {
+    let mut res = [KEYS.len(); KEYS.len()];
+    let mut row = 0;
+    while row < KEYS.len() {
+        let mut next = row + 1;
+        while next < KEYS.len() && KEYS[next].field as usize != KEYS[row].field as usize {
+            next += 1;
+        }
+        res[row] = next;
+        row += 1;
     }
     res
 };
