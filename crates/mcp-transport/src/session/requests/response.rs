@@ -98,6 +98,8 @@ impl ResultForm for ToolResult {
 
 /// The error beside the result at `payload_start`, if there is one.
 pub(crate) fn find_error_beside(frame: &[u8], payload_start: usize, dial: &dyn Dial) -> Option<RpcError> {
+    // The end of a long result is searched only if there can be an error behind it.
+    memchr::memmem::find(&frame[payload_start..], b"\"error\"")?;
     let start = find_error_after(frame, find_value_end(frame, payload_start)?)?;
     Some(redact_error(read_error(&frame[start..]), dial))
 }
