@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::catalog::exposed_items::ExposedTool;
 use crate::catalog::server_slice::ServerSlice;
 
-/// Maximum number of tools that are compared with a name. A lookup of an unknown name costs little more than that of
-/// a tool.
-const MAX_COMPARED: usize = 200;
+/// Maximum number of tools that are compared with a name, so that a call of an unknown tool costs about as much as a
+/// call.
+const MAX_COMPARED: usize = 64;
 
 /// The result of a lookup.
 #[derive(Debug, Clone)]
