@@ -10,20 +10,29 @@ use tokio::time::Instant;
 
 use crate::supervisor::machine::{MachineEvent, StartTicket};
 
-/// The maximum time that results of starts are batched.
+/// The time that results of starts are batched, if a publication is short.
 const BATCH_WINDOW: Duration = Duration::from_millis(4);
+
+/// Results of starts are batched at least this many times as long as the last publication took, so that publications
+/// take at most a fifth of the time.
+const WINDOW_FACTOR: u32 = 4;
+
+/// The maximum time that results of starts are batched.
+const MAX_WINDOW: Duration = Duration::from_secs(1);
 
 /// The pending events, in order.
 pub(crate) struct EventBatcher<I> {
     events: Vec<MachineEvent<I>>,
     /// The time at which a result of a start was last taken.
     last_result: Option<Instant>,
+    /// The time that results of starts are batched.
+    window: Duration,
 }
 
 impl<I> EventBatcher<I> {
     /// Creates a batcher without events.
     pub(crate) fn new() -> EventBatcher<I> {
-        EventBatcher { events: Vec::new(), last_result: None }
+        EventBatcher { events: Vec::new(), last_result: None, window: BATCH_WINDOW }
     }
 
     /// Adds events.
@@ -39,7 +48,12 @@ impl<I> EventBatcher<I> {
 
     /// Returns the time at which the wait ends; `None` if there are no events, or no result was taken before.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.last_result.filter(|_| !self.events.is_empty()).map(|last| last + BATCH_WINDOW)
+        self.last_result.filter(|_| !self.events.is_empty()).map(|last| last + self.window)
+    }
+
+    /// Records how long the last publication took.
+    pub(crate) fn record_publication(&mut self, took: Duration) {
+        self.window = (took * WINDOW_FACTOR).clamp(BATCH_WINDOW, MAX_WINDOW);
     }
 
     /// Takes all events.
@@ -102,6 +116,20 @@ mod tests {
     fn results_of_starts_are_batched() {
         check("0:s 1:s 3:ss 4:s 5:s 9:", "0:1 4:4 9:1");
         check("0:s 9:s 10:s 13:", "0:1 9:1 13:1");
+    }
+
+    #[test]
+    fn results_wait_longer_if_publications_are_long() {
+        let now = Instant::now();
+        let mut pending: EventBatcher<()> = EventBatcher::new();
+        let failed = || MachineEvent::StartFailed(ticket(1), HostError::new(ErrorKind::Connection, "no"));
+        pending.extend(vec![failed()]);
+        pending.take(now);
+        pending.extend(vec![failed()]);
+        for (took, window) in [(0, 4), (1, 4), (5, 20), (9999, 1000)] {
+            pending.record_publication(Duration::from_millis(took));
+            assert_eq!(pending.due(), Some(now + Duration::from_millis(window)), "{took}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::ErrorKind;
 use mcp_host_registry::ReloadPlan;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
@@ -49,6 +49,8 @@ pub(crate) struct SupervisorTask {
     last_waiter: WaiterId,
     /// The metric of the number of leases.
     lease_gauge: LeaseGauge,
+    /// Has one permit, the turn to begin a start.
+    start_turns: Arc<Semaphore>,
     /// The started instances. Those that no longer exist are removed with the next start.
     instances: Vec<Weak<Instance>>,
     /// The deadline of the shutdown; `None` until it begins.
@@ -105,6 +107,7 @@ impl SupervisorTask {
             waiters: HashMap::new(),
             last_waiter: 0,
             lease_gauge: LeaseGauge::default(),
+            start_turns: Arc::new(Semaphore::new(1)),
             instances: Vec::new(),
             shutdown_deadline: watch::Sender::new(None),
         }
@@ -138,6 +141,7 @@ impl SupervisorTask {
                 }
             }
             self.publish();
+            batcher.record_publication(now.elapsed());
             for action in actions {
                 self.execute(action);
             }
@@ -336,11 +340,18 @@ impl SupervisorTask {
         }
     }
 
-    /// Spawns a start of a server.
+    /// Spawns a start of a server. Many starts begin one after the other, and other tasks run in between, so that calls
+    /// need not wait for all of them. A leased start, for which a call waits, begins at once.
     fn start(&mut self, ticket: StartTicket, server: Arc<ResolvedServer>, lists: ListSource) {
         let connector = Arc::clone(&self.connector);
         let dialog = self.machine.lease_dialog(&ticket);
+        let turns = Some(Arc::clone(&self.start_turns)).filter(|_| dialog.is_none());
         self.spawn(TaskKind::Start(ticket.clone()), async move {
+            if let Some(turns) = turns {
+                let turn = turns.acquire().await;
+                tokio::task::yield_now().await;
+                drop(turn);
+            }
             Some(match connector.connect(&server, lists, dialog).await {
                 Ok(started) => MachineEvent::Started(ticket, started),
                 Err(failure) => MachineEvent::StartFailed(ticket, failure),

@@ -1,7 +1,10 @@
 //! Servers start concurrently, and a failed server does not affect the others.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use mcp_host_model::{Endpoint, StdioEndpoint};
-use mcp_host_runtime::{DesiredServers, Host, HostOptions, Supervision};
+use mcp_host_runtime::{DesiredServers, Dialer, Host, HostOptions, Supervision};
 use mcp_host_transport::{ConnectError, DisconnectReason, StartError};
 use mcp_testkit::servers::configured_server;
 
@@ -45,6 +48,33 @@ async fn dm_102_hd_sc6_failed_server_does_not_hide_others() {
     for id in ["silent", "unlisted"] {
         assert_eq!(fixture.peer(id).open(), 0, "{id}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rpt_481_other_tasks_run_between_the_starts_of_many_servers() {
+    const SERVERS: usize = 100;
+    let (server, dialed) = (ScriptedServer::new(&["t"]), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&dialed);
+    let dialer: Dialer = Arc::new(move |_, _| {
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok(server.dial())
+    });
+    let host = Host::with_dialer(HostOptions::default(), dialer);
+    // The most starts between two turns of another task.
+    let most = tokio::spawn(async move {
+        let (mut seen, mut most) = (0, 0);
+        while seen < SERVERS {
+            tokio::task::yield_now().await;
+            let now = dialed.load(Ordering::Relaxed);
+            (seen, most) = (now, most.max(now - seen));
+        }
+        most
+    });
+    let servers = (0..SERVERS).map(|number| configured_server(&format!("s{number}")));
+    host.apply(DesiredServers::new(servers.collect())).await;
+    assert_eq!(most.await.unwrap(), 1);
+    host.wait_until_ready().await;
+    assert_eq!(host.snapshot().catalog.tools().len(), SERVERS);
 }
 
 #[tokio::test(start_paused = true)]
