@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use divan::{AllocProfiler, Bencher, black_box};
 use mcp_host_model::{
-    Discovery, Endpoint, Exposure, ExposureFilter, ExposureRules, Limits, NameClass, NamePolicy,
+    CallRules, Discovery, Endpoint, Exposure, ExposureFilter, ExposureRules, Limits, NameClass, NamePolicy,
     NameTransform, RawJson, ServerId, Sharing, StdioEndpoint, read_tools,
 };
 use mcp_host_registry::{
@@ -187,15 +187,15 @@ fn check_arguments(bencher: Bencher<'_, '_>) {
 fn plan_a_change_of_one(bencher: Bencher<'_, '_>, count: usize) {
     let limits = Limits::default();
     let endpoint = Endpoint::Stdio(StdioEndpoint::new("npx"));
-    let desired = |at: usize, naming| {
-        DesiredServer::new(
-            ServerId::parse(&format!("server{at}")).expect("a short id"),
-            RuntimeSettings::new(endpoint.clone(), None, Discovery::default()),
-            ExposureSettings::new(Exposure::all(naming), limits.clone(), Sharing::Shared),
-        )
-    };
-    let old: Vec<_> = (0..count).map(|it| desired(it, NamePolicy::Reject)).collect();
+    let (exposure, other) = (Exposure::all(NamePolicy::Reject), Exposure::all(NamePolicy::Pass));
+    let id = |at: usize| ServerId::parse(&format!("server{at}")).expect("a short id");
+    let ids: Vec<ServerId> = (0..count).map(id).collect();
+    let calls = CallRules::default();
+    let settings =
+        |exposure| ExposureSettings { exposure, limits: &limits, sharing: Sharing::Shared, calls: &calls };
+    let runtime = RuntimeSettings::new(&endpoint, None, Discovery::default());
+    let old: Vec<_> = ids.iter().map(|id| DesiredServer::new(id, runtime, settings(&exposure))).collect();
     let mut new = old.clone();
-    new[count / 2] = desired(count / 2, NamePolicy::Pass);
+    new[count / 2].exposure = settings(&other);
     bencher.bench_local(|| ReloadPlan::compute(black_box(&old), black_box(&new)));
 }

@@ -161,7 +161,7 @@ pub(super) fn is_hidden(routing_table: &RoutingTable<InstanceRef>, server: &Serv
 fn is_listed_but_hidden(routing_table: &RoutingTable<InstanceRef>, server: &ServerId, uri: &str) -> bool {
     let route = routing_table.routes.get(server);
     let mut shown = routing_table.snapshot.catalog.resources().iter();
-    route.is_some_and(|route| route.lists.resources.iter().any(|it| &*it.uri == uri))
+    route.is_some_and(|route| route.listing.lists.resources.iter().any(|it| &*it.uri == uri))
         && !shown.any(|it| it.server == *server && &*it.resource.uri == uri)
 }
 

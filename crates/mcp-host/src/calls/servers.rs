@@ -13,6 +13,7 @@ use crate::config::approval::server_identity;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::supervisor::instance::InstanceRef;
+use crate::supervisor::lists::ListSnapshot;
 use crate::supervisor::machine::{InstructionsAccess, Route, RouteTarget};
 
 /// Returns all running instances, shared and leased, of one server or of all.
@@ -33,12 +34,14 @@ fn running_instances(
 /// Returns the last report of a running or leased server about itself.
 pub(crate) fn server_info(supervisor: &SupervisorHandle, server: &ServerId) -> Option<ServerInfo> {
     let latest = supervisor.latest_routing_table();
-    let Route { identity, instructions, .. } = latest.routes.get(server)?;
+    let Route { listing, instructions, .. } = latest.routes.get(server)?;
     let mut info = supervisor.shared.server_info.get(server)?;
     let is_shown = match instructions {
         InstructionsAccess::Any => true,
         // A newer connection that is not published yet may have reported other instructions.
-        InstructionsAccess::ApprovedOnly => server_identity(&info).instructions == identity.instructions,
+        InstructionsAccess::ApprovedOnly => {
+            server_identity(&info).instructions == listing.identity.instructions
+        }
         InstructionsAccess::Withheld => false,
     };
     if !is_shown {
@@ -50,12 +53,13 @@ pub(crate) fn server_info(supervisor: &SupervisorHandle, server: &ServerId) -> O
 /// Returns the current definitions of a running or leased server.
 pub(crate) fn server_definitions(supervisor: &SupervisorHandle, id: &ServerId) -> Option<ServerDefinitions> {
     let latest = supervisor.latest_routing_table();
-    let Route { identity, lists, read_lists, .. } = latest.routes.get(id)?;
+    let route = latest.routes.get(id)?;
+    let ListSnapshot { identity, lists, .. } = &*route.listing;
     let instructions = supervisor.shared.server_info.get(id).and_then(|it| it.instructions);
     Some(ServerDefinitions {
         observed: ServerSnapshot::of(identity.clone(), lists),
         lists: Arc::clone(lists),
-        read_lists: read_lists.clone(),
+        read_lists: route.read_lists(),
         instructions,
     })
 }

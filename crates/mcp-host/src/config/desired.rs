@@ -1,7 +1,7 @@
 //! The desired servers of a host.
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{Limits, ServerName};
+use mcp_host_model::{Limits, ServerName, ServerSpec};
 use mcp_host_registry::{
     CompiledRules, DesiredServer, ExposureSettings, Problem, ReloadPlan, RuntimeSettings,
 };
@@ -93,10 +93,10 @@ pub(crate) struct ConfigUpdate {
 }
 
 /// Returns the settings of a server that a reload plan compares.
-pub(crate) fn desired_server(server: &ResolvedServer) -> DesiredServer {
+pub(crate) fn desired_server(server: &ResolvedServer) -> DesiredServer<'_> {
     let ResolvedServer { spec, endpoint, config, .. } = server;
-    let mut exposure = ExposureSettings::new(spec.exposure.clone(), spec.limits.clone(), spec.sharing);
-    exposure.calls = spec.calls.clone();
-    let runtime = RuntimeSettings::new(endpoint.clone(), config.clone(), spec.discovery);
-    DesiredServer::new(spec.id.clone(), runtime, exposure)
+    let ServerSpec { exposure, limits, sharing, calls, .. } = spec;
+    let runtime = RuntimeSettings::new(endpoint, config.as_ref(), spec.discovery);
+    let exposure = ExposureSettings { exposure, limits, sharing: *sharing, calls };
+    DesiredServer::new(&spec.id, runtime, exposure)
 }

@@ -127,7 +127,7 @@ impl Host {
         };
         let own_tools = match admin_tools {
             AdminTools::Disabled => Vec::new(),
-            AdminTools::Enabled => vec![admin::toolset()],
+            AdminTools::Enabled => vec![Arc::new(admin::toolset())],
         };
         let senders = Arc::new(Senders::new());
         let (commands, command_receiver) = mpsc::channel(COMMAND_QUEUE_CAPACITY);

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use mcp_host_model::ErrorKind;
+use mcp_host_model::{ErrorKind, ServerName};
 use mcp_host_registry::{Catalog, Problem};
 use tokio::sync::watch;
 
@@ -26,8 +26,10 @@ const HOST_FAILED: &str = "the host itself has failed; this is a bug in mcp-host
 /// The supervisor task's side of the channels. If it is dropped by a panic, it publishes the failure of the host.
 pub(crate) struct Publishers {
     senders: Arc<Senders>,
-    /// The servers to publish as failed if the supervisor task panics.
-    failed_servers: Vec<FailedServer>,
+    /// The names of the desired servers, to publish as failed if the supervisor task panics.
+    names: Vec<ServerName>,
+    /// The invalid entries, to publish with them.
+    invalid: Vec<FailedServer>,
     /// Whether the supervisor task ends because of a shutdown.
     is_shutdown_expected: bool,
 }
@@ -66,16 +68,19 @@ impl Senders {
     /// configuration only changes the failed servers.
     pub(crate) fn republish_host_failure(&self, desired: &DesiredServers) {
         if self.routing_table.borrow().host_error.is_some() {
-            self.publish_host_failure(failed_servers(desired), SystemTime::now());
+            self.publish_host_failure(names(desired), &desired.failed);
         }
     }
 
-    /// Publishes that the host has failed, and these servers with it.
-    fn publish_host_failure(&self, servers: Vec<FailedServer>, since: SystemTime) {
-        let servers = servers.into_iter().map(|FailedServer { id, error: failure }| ServerStatus {
+    /// Publishes that the host has failed, and with it these servers and these invalid entries.
+    fn publish_host_failure(&self, names: Vec<ServerName>, invalid: &[FailedServer]) {
+        let valid = names.into_iter().map(|id| (id, host_failed_error()));
+        let invalid = invalid.iter().map(|it| (it.id.clone(), it.error.clone()));
+        let servers = valid.chain(invalid).map(|(id, failure)| ServerStatus {
             error: Some(failure),
             ..ServerStatus::new(id, ServerState::Failed)
         });
+        let since = SystemTime::now();
         let problem = Problem::workspace_config_error(HOST_FAILED);
         let snapshot = Arc::new(HostSnapshot {
             generation: self.snapshot.borrow().generation + 1,
@@ -88,23 +93,21 @@ impl Senders {
     }
 }
 
-/// Returns these servers with the error of a failed host.
-fn failed_servers(desired: &DesiredServers) -> Vec<FailedServer> {
-    let servers = desired.servers.iter();
-    let servers =
-        servers.map(|it| FailedServer { id: it.spec.id.clone().into(), error: host_failed_error() });
-    servers.chain(desired.failed.iter().cloned()).collect()
+/// Returns the names of the valid servers.
+fn names(desired: &DesiredServers) -> Vec<ServerName> {
+    desired.servers.iter().map(|it| it.spec.id.clone().into()).collect()
 }
 
 impl Publishers {
     /// Creates publishers without servers.
     pub(crate) fn new(senders: Arc<Senders>) -> Publishers {
-        Publishers { senders, failed_servers: Vec::new(), is_shutdown_expected: false }
+        Publishers { senders, names: Vec::new(), invalid: Vec::new(), is_shutdown_expected: false }
     }
 
     /// Sets the servers to publish as failed if the supervisor task panics.
     pub(crate) fn set_desired(&mut self, desired: &DesiredServers) {
-        self.failed_servers = failed_servers(desired);
+        self.names = names(desired);
+        self.invalid.clone_from(&desired.failed);
     }
 
     /// Records that the supervisor task will end because of a shutdown.
@@ -141,7 +144,7 @@ impl Drop for Publishers {
         }
         tracing::error!("{HOST_FAILED}");
         self.senders.leases.send_replace(Arc::new(LeaseTable::empty()));
-        self.senders.publish_host_failure(std::mem::take(&mut self.failed_servers), SystemTime::now());
+        self.senders.publish_host_failure(std::mem::take(&mut self.names), &self.invalid);
     }
 }
 

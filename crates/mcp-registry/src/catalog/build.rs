@@ -3,9 +3,11 @@
 //! Each server has a slice. The slice of an unchanged server is reused from the previous catalog, and so are its names
 //! in the index, unless servers collide.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ahash::{HashMap, HashSet};
 use mcp_host_model::ServerId;
 
 use crate::catalog::catalog_list::{NamedList, PerNamedList};
@@ -20,19 +22,19 @@ pub(crate) type Drifts = BTreeMap<ServerId, Arc<Drift>>;
 
 impl Catalog {
     /// Builds a catalog. `before` is an earlier catalog with the same builtins, or an empty one.
-    pub(super) fn assemble(
+    pub(super) fn assemble<S: Borrow<CatalogServer>>(
         builtins: &Builtins,
-        servers: &[CatalogServer],
+        servers: &[S],
         drifts: &Drifts,
         before: &Catalog,
     ) -> Catalog {
         let known: HashMap<&ServerId, &Arc<ServerSlice>> =
             before.standalone.iter().map(|slice| (&slice.entry.id, slice)).collect();
-        let mut owners: HashMap<&str, &str> = HashMap::new();
+        let mut owners: HashMap<&str, &str> = HashMap::default();
         let host = "the host itself has a toolset of this name";
         owners.extend(builtins.toolsets.iter().map(|name| (name.as_str(), host)));
         let mut catalog = Catalog { builtins: builtins.clone(), ..Catalog::default() };
-        for entry in servers {
+        for entry in servers.iter().map(S::borrow) {
             if let Some(owner) = owners.get(entry.id.as_str()) {
                 catalog.slices.push(Arc::new(ServerSlice::compute_collided(entry, owner)));
                 continue;
@@ -53,7 +55,7 @@ impl Catalog {
             None => catalog.resolve_collisions(),
         }
         catalog.count_items();
-        let mut ids = HashSet::new();
+        let mut ids = HashSet::default();
         let problems = catalog.slices.iter().flat_map(|slice| &slice.problems);
         catalog.problems = problems.filter(|problem| ids.insert(&problem.id)).cloned().collect();
         catalog

@@ -2,28 +2,31 @@
 //!
 //! Pure: a plan can be printed, refused, or compared.
 
-use std::collections::HashMap;
-
+use ahash::{HashMap, HashSet};
 use mcp_host_model::ServerId;
 use serde::Serialize;
 
 use crate::reload::settings::{ExposureSettings, RuntimeSettings};
 
 /// A server of a configuration, as the input of a plan: current or desired.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub struct DesiredServer {
+pub struct DesiredServer<'a> {
     /// The id.
-    pub id: ServerId,
+    pub id: &'a ServerId,
     /// What its connection depends on.
-    pub runtime: RuntimeSettings,
+    pub runtime: RuntimeSettings<'a>,
     /// What its exposure depends on.
-    pub exposure: ExposureSettings,
+    pub exposure: ExposureSettings<'a>,
 }
 
-impl DesiredServer {
+impl<'a> DesiredServer<'a> {
     /// A server with its settings.
-    pub fn new(id: ServerId, runtime: RuntimeSettings, exposure: ExposureSettings) -> DesiredServer {
+    pub fn new(
+        id: &'a ServerId,
+        runtime: RuntimeSettings<'a>,
+        exposure: ExposureSettings<'a>,
+    ) -> DesiredServer<'a> {
         DesiredServer { id, runtime, exposure }
     }
 }
@@ -47,19 +50,18 @@ pub struct ReloadPlan {
 
 impl ReloadPlan {
     /// Compares two lists of servers (DM-095, DM-098 to DM-101). Of two with one id the first counts.
-    pub fn compute(old: &[DesiredServer], new: &[DesiredServer]) -> ReloadPlan {
+    pub fn compute(old: &[DesiredServer<'_>], new: &[DesiredServer<'_>]) -> ReloadPlan {
         let mut res = ReloadPlan::default();
-        let mut desired: HashMap<&ServerId, &DesiredServer> = HashMap::new();
-        let mut current: HashMap<&ServerId, &DesiredServer> = HashMap::new();
+        let mut desired: HashSet<&ServerId> = HashSet::default();
+        let mut current: HashMap<&ServerId, &DesiredServer<'_>> = HashMap::default();
         for it in old {
-            current.entry(&it.id).or_insert(it);
+            current.entry(it.id).or_insert(it);
         }
         for it in new {
-            if desired.contains_key(&it.id) {
+            if !desired.insert(it.id) {
                 continue;
             }
-            desired.insert(&it.id, it);
-            let list = match current.get(&it.id) {
+            let list = match current.get(it.id) {
                 None => &mut res.added,
                 Some(old) if old.runtime != it.runtime => &mut res.changed,
                 Some(old) if old.exposure != it.exposure => &mut res.re_exposed,
@@ -68,7 +70,7 @@ impl ReloadPlan {
             list.push(it.id.clone());
         }
         for it in old {
-            if !desired.contains_key(&it.id) && current.remove(&it.id).is_some() {
+            if !desired.contains(it.id) && current.remove(it.id).is_some() {
                 res.removed.push(it.id.clone());
             }
         }
@@ -85,28 +87,52 @@ impl ReloadPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mcp_host_model::{Discovery, Endpoint, Exposure, Limits, NamePolicy, Sharing, StdioEndpoint};
+    use mcp_host_model::{
+        CallRules, Discovery, Endpoint, Exposure, Limits, NamePolicy, Sharing, StdioEndpoint,
+    };
+
+    struct Server {
+        id: ServerId,
+        endpoint: Endpoint,
+        limits: Limits,
+        exposure: Exposure,
+        calls: CallRules,
+    }
+
+    impl Server {
+        fn desired(&self) -> DesiredServer<'_> {
+            let Server { id, endpoint, limits, exposure, calls } = self;
+            let runtime = RuntimeSettings::new(endpoint, None, Discovery::default());
+            let exposure = ExposureSettings { exposure, limits, sharing: Sharing::Shared, calls };
+            DesiredServer::new(id, runtime, exposure)
+        }
+    }
 
     /// Parses servers: `a=1.2` is server `a` with command `1` and limit `2`.
-    fn servers(text: &str) -> Vec<DesiredServer> {
-        let desired = |it: &str| {
+    fn servers(text: &str) -> Vec<Server> {
+        let parse = |it: &str| {
             let (id, settings) = it.split_once('=').expect("a row has `=`");
             let (command, limit) = settings.split_once('.').expect("a row has `.`");
             let endpoint = Endpoint::Stdio(StdioEndpoint::new(command));
             let mut limits = Limits::default();
             limits.list_items = limit.parse().unwrap();
-            DesiredServer {
-                id: ServerId::parse(id).unwrap(),
-                runtime: RuntimeSettings::new(endpoint, None, Discovery::default()),
-                exposure: ExposureSettings::new(Exposure::all(NamePolicy::Pass), limits, Sharing::Shared),
-            }
+            let exposure = Exposure::all(NamePolicy::Pass);
+            let calls = CallRules::default();
+            Server { id: ServerId::parse(id).unwrap(), endpoint, limits, exposure, calls }
         };
-        text.split_whitespace().map(desired).collect()
+        text.split_whitespace().map(parse).collect()
+    }
+
+    fn plan(old: &str, new: &str) -> ReloadPlan {
+        let (old, new) = (servers(old), servers(new));
+        let old: Vec<DesiredServer<'_>> = old.iter().map(Server::desired).collect();
+        let new: Vec<DesiredServer<'_>> = new.iter().map(Server::desired).collect();
+        ReloadPlan::compute(&old, &new)
     }
 
     #[track_caller]
     fn check(old: &str, new: &str, want: &str) {
-        let plan = ReloadPlan::compute(&servers(old), &servers(new));
+        let plan = plan(old, new);
         let ReloadPlan { added, removed, changed, re_exposed, unchanged } = &plan;
         let steps = [
             ("start", added),

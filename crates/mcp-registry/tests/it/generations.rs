@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use mcp_host_model::{Discovery, Endpoint, Limits, ServerId, Sharing, StdioEndpoint};
+use mcp_host_model::{CallRules, Discovery, Endpoint, Limits, ServerId, Sharing, StdioEndpoint};
 use mcp_host_registry::{
     Catalog, CatalogServer, CatalogStep, DesiredServer, ExposedName, ExposureSettings, ListKind, NameOwner,
     ReloadPlan, RuntimeSettings,
@@ -11,14 +11,21 @@ use proptest::prelude::*;
 
 use crate::{builtins, servers};
 
-/// A server for a reload plan. Its lists are part of the runtime settings, so other lists require a restart.
-fn desired(entry: &CatalogServer) -> DesiredServer {
-    let endpoint = Endpoint::Stdio(StdioEndpoint::new(format!("{:?}", entry.lists)));
-    DesiredServer::new(
-        entry.id.clone(),
-        RuntimeSettings::new(endpoint, None, Discovery::default()),
-        ExposureSettings::new(entry.exposure.clone(), Limits::default(), Sharing::Shared),
-    )
+/// Plans a reload. The lists of a server are part of its runtime settings, so other lists require a restart.
+fn plan(old: &[CatalogServer], new: &[CatalogServer]) -> ReloadPlan {
+    let endpoint = |entry: &CatalogServer| Endpoint::Stdio(StdioEndpoint::new(format!("{:?}", entry.lists)));
+    let endpoints = [old, new].map(|servers| servers.iter().map(endpoint).collect::<Vec<_>>());
+    let (limits, calls) = (Limits::default(), CallRules::default());
+    let [old, new] = [(old, &endpoints[0]), (new, &endpoints[1])].map(|(servers, endpoints)| {
+        let desired = |(entry, endpoint)| {
+            let CatalogServer { id, exposure, .. }: &CatalogServer = entry;
+            let runtime = RuntimeSettings::new(endpoint, None, Discovery::default());
+            let (limits, calls, sharing) = (&limits, &calls, Sharing::Shared);
+            DesiredServer::new(id, runtime, ExposureSettings { exposure, limits, sharing, calls })
+        };
+        servers.iter().zip(endpoints).map(desired).collect::<Vec<_>>()
+    });
+    ReloadPlan::compute(&old, &new)
 }
 
 /// Keeps one server per id, and none with the name of a toolset of the host.
@@ -108,8 +115,7 @@ impl CopiedRegistry {
 proptest! {
     #[test]
     fn dm_098_plan_contains_each_server_once(old in servers(), new in servers()) {
-        let (old, new): (Vec<_>, Vec<_>) = (old.iter().map(desired).collect(), new.iter().map(desired).collect());
-        let ReloadPlan { added, removed, changed, re_exposed, unchanged, .. } = ReloadPlan::compute(&old, &new);
+        let ReloadPlan { added, removed, changed, re_exposed, unchanged, .. } = plan(&old, &new);
         let mut named: Vec<_> = [added, removed, changed, re_exposed, unchanged].concat();
         named.sort();
         let mut known: Vec<_> = old.into_iter().chain(new).map(|server| server.id).collect();
@@ -122,9 +128,7 @@ proptest! {
     #[test]
     fn dm_095_plan_transforms_the_old_generation_into_the_new(old in servers(), new in servers()) {
         let (old, new) = (with_unique_ids(old), with_unique_ids(new));
-        let desired = |entries: &[CatalogServer]| entries.iter().map(desired).collect::<Vec<_>>();
-        let ReloadPlan { added, removed, changed, re_exposed, unchanged: _,
-            .. } = ReloadPlan::compute(&desired(&old), &desired(&new));
+        let ReloadPlan { added, removed, changed, re_exposed, unchanged: _, .. } = plan(&old, &new);
         let mut servers = old.clone();
         servers.retain(|entry| !removed.contains(&entry.id));
         for entry in &new {

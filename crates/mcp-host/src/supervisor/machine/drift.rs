@@ -4,22 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_host_model::ServerId;
-use mcp_host_registry::{Drift, ListKind, ServerSnapshot};
+use mcp_host_registry::{Drift, ServerSnapshot};
 
 use super::Machine;
-use super::routing::InstructionsAccess;
-use super::slot::RunningServer;
+use super::routing::{InstructionsAccess, read_lists};
 use super::state::CachedDrift;
 use crate::config::approval::Approval;
-use crate::supervisor::lists::{ListSnapshot, enabled_lists};
-
-impl<I> RunningServer<I> {
-    /// Returns the lists that were read without an error.
-    pub(super) fn read_lists(&self) -> Vec<ListKind> {
-        let failed = self.listing.incomplete_lists();
-        enabled_lists(&self.server).into_iter().filter(|it| !failed.contains(it)).collect()
-    }
-}
+use crate::supervisor::lists::ListSnapshot;
 
 impl<I: Clone> Machine<I> {
     /// Sets the approved definitions; `None` approves everything.
@@ -37,8 +28,8 @@ impl<I: Clone> Machine<I> {
         let mut cache = BTreeMap::new();
         for running in self.slots.iter().filter_map(|it| it.running.as_ref()) {
             let id = running.ticket.server.clone();
-            let ListSnapshot { lists, identity, .. } = &running.listing;
-            let read_lists = running.read_lists();
+            let ListSnapshot { lists, identity, .. } = &*running.listing;
+            let read_lists = read_lists(&running.server, &running.listing);
             let cached = self.drift_cache.remove(&id).filter(|it| {
                 Arc::ptr_eq(&it.lists, lists) && it.identity == *identity && it.read_lists == read_lists
             });

@@ -15,10 +15,11 @@ mod state;
 mod stopped_dialogs;
 mod supervision;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use ahash::{HashMap, HashSet};
 use mcp_host_model::{ErrorKind, ServerId, ServerName};
 use mcp_host_registry::{Catalog, DesiredServer, NamedView, Problem, ReloadPlan};
 use tokio::time::Instant;
@@ -143,8 +144,8 @@ impl<I: Clone> Machine<I> {
         self.mark_catalog_stale();
         // Slots of invalid entries without a running instance are created again below.
         self.slots.retain(|it| it.desired_server().is_some());
-        let old: Vec<DesiredServer> = self.slots.iter().filter_map(ServerSlot::desired_server).collect();
-        let new: Vec<DesiredServer> = desired.servers.iter().map(desired_server).collect();
+        let old: Vec<DesiredServer<'_>> = self.slots.iter().filter_map(ServerSlot::desired_server).collect();
+        let new: Vec<DesiredServer<'_>> = desired.servers.iter().map(desired_server).collect();
         let mut plan = ReloadPlan::compute(&old, &new);
         let mut failed = desired.failed;
         // A running server whose entry became invalid remains (DM-105).
@@ -153,7 +154,7 @@ impl<I: Clone> Machine<I> {
             failed.iter().any(|it| it.id == *id) && self.slots.iter().any(is_running)
         });
         plan.removed = removed;
-        let order = new.iter().map(|it| it.id.clone().into());
+        let order = desired.servers.iter().map(|it| it.spec.id.clone().into());
         let order: Vec<ServerName> = order.chain(failed.iter().map(|it| it.id.clone())).collect();
         for id in &invalid {
             let entry = failed.iter().position(|it| it.id == *id).expect("it is a failed entry");
@@ -164,28 +165,27 @@ impl<I: Clone> Machine<I> {
             }
             slot.set_invalid(failed.remove(entry).error);
         }
-        for id in &plan.removed {
-            self.remove_server(id);
-        }
+        self.remove_servers(&plan.removed);
         let first_places = first_places(order.iter().map(|name| &**name));
-        let mut slot_places: HashMap<String, usize> = {
+        let mut slot_places: HashMap<ServerName, usize> = {
             let places = self.slots.iter().enumerate();
-            places.rev().map(|(place, slot)| (slot.name.to_string(), place)).collect()
+            places.rev().map(|(place, slot)| (slot.name.clone(), place)).collect()
         };
-        for (at, (server, desired)) in desired.servers.into_iter().zip(new).enumerate() {
-            if first_places[desired.id.as_str()] < at {
-                let message = format!("another server is named '{}'", desired.id);
+        for (at, server) in desired.servers.into_iter().enumerate() {
+            let id = &server.spec.id;
+            if first_places[id.as_str()] < at {
+                let message = format!("another server is named '{id}'");
                 let failure = HostError::new(ErrorKind::McpConfig, message);
-                failed.push(FailedServer { id: desired.id.into(), error: failure });
+                failed.push(FailedServer { id: id.clone().into(), error: failure });
                 continue;
             }
             // The plan has added a server without a slot.
-            let place = *slot_places.entry(desired.id.to_string()).or_insert_with(|| {
-                self.slots.push(ServerSlot::new(desired.id.clone().into()));
+            let place = *slot_places.entry(id.clone().into()).or_insert_with(|| {
+                self.slots.push(ServerSlot::new(id.clone().into()));
                 self.slots.len() - 1
             });
             let slot = &mut self.slots[place];
-            let actions = slot.configure(Arc::new(server), desired, &mut self.last_ticket);
+            let actions = slot.configure(Arc::new(server), &mut self.last_ticket);
             if actions.iter().any(|it| matches!(it, MachineAction::Start(..))) {
                 self.events.push(&slot.name, HostEventKind::Starting { failures: 0 });
             }
@@ -196,22 +196,31 @@ impl<I: Clone> Machine<I> {
         }
         self.apply_limits_to_leases();
         // The sort is stable: of two entries with one name, the running one comes first.
-        self.slots.sort_by_cached_key(|slot| first_places.get(&*slot.name).copied());
+        let place = |slot: &ServerSlot<I>| first_places.get(&*slot.name).copied();
+        if !self.slots.is_sorted_by_key(place) {
+            self.slots.sort_by_cached_key(place);
+        }
         plan.unchanged.extend(invalid);
         tracing::debug!(?plan, "configuration applied");
         self.reload_plan = plan;
     }
 
-    /// Removes a server that is not configured any more.
-    fn remove_server(&mut self, id: &ServerId) {
-        let at = self.slots.iter().position(|it| it.name == *id);
-        let mut slot = self.slots.remove(at.expect("the plan removes only servers with a slot"));
-        self.actions.extend(slot.abort_start());
-        if let Some(instance) = slot.running.and_then(|it| it.instance) {
-            self.events.push(id.as_str(), HostEventKind::Retired);
-            self.actions.push(MachineAction::retire(instance, DrainMode::CallsAndPins));
+    /// Removes the servers that are not configured any more, which each have one slot.
+    fn remove_servers(&mut self, removed: &[ServerId]) {
+        if removed.is_empty() {
+            return;
         }
-        self.end_outdated_leases(id, None);
+        let removed: HashSet<&ServerId> = removed.iter().collect();
+        let is_removed = |it: &mut ServerSlot<I>| it.name.id().is_some_and(|id| removed.contains(id));
+        let slots: Vec<ServerSlot<I>> = self.slots.extract_if(.., is_removed).collect();
+        for mut slot in slots {
+            self.actions.extend(slot.abort_start());
+            if let Some(instance) = slot.running.and_then(|it| it.instance) {
+                self.events.push(&slot.name, HostEventKind::Retired);
+                self.actions.push(MachineAction::retire(instance, DrainMode::CallsAndPins));
+            }
+            self.end_outdated_leases(slot.name.id().expect("it is a removed id"), None);
+        }
     }
 
     /// Handles a successful start: the new instance replaces the previous one of the server, which is retired.
@@ -247,7 +256,8 @@ impl<I: Clone> Machine<I> {
             server,
             instance,
             era,
-            listing,
+            listing: Arc::new(listing),
+            catalog_server: None,
             since: now,
             has_ended: false,
             next_probe: None,
@@ -280,7 +290,7 @@ impl<I: Clone> Machine<I> {
         }
         // Unchanged lists are not published.
         let has_changed = running.listing.differs_from(&listing);
-        running.listing = listing.clone();
+        running.listing = Arc::new(listing.clone());
         if has_changed {
             self.events.push(&name, HostEventKind::ListsChanged);
             self.mark_catalog_stale();

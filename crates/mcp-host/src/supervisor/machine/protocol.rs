@@ -23,10 +23,10 @@ use crate::supervisor::tool_problem::ToolProblem;
 /// Identifies one start of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StartTicket {
+    /// Unique in this host. Compared first.
+    pub(crate) number: u64,
     /// The server.
     pub(crate) server: ServerId,
-    /// Unique in this host.
-    pub(crate) number: u64,
 }
 
 /// An event for the state machine.
@@ -191,7 +191,7 @@ pub(crate) struct MachineSettings {
     /// Limits for leases.
     pub(crate) leases: LeasePolicy,
     /// The host's own tools, which precede those of all servers.
-    pub(crate) own_tools: Vec<CatalogServer>,
+    pub(crate) own_tools: Vec<Arc<CatalogServer>>,
     /// The approved definitions; `None` approves everything.
     pub(crate) approval: Option<Approval>,
     /// The limits on the tools of each view.

@@ -6,15 +6,14 @@ use std::time::SystemTime;
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{ServerId, ServerName, Severity, Sharing};
-use mcp_host_registry::{
-    Catalog, CatalogServer, ListKind, Problem, ProblemKind, ServerIdentity, ServerLists,
-};
+use mcp_host_registry::{Catalog, CatalogServer, ListKind, Problem, ProblemKind, ServerLists};
 
-use super::slot::{ServerSlot, SlotConfig, SlotMode, StartState};
+use super::slot::{RunningServer, ServerSlot, SlotConfig, SlotMode, StartState};
 use super::{DialogStop, Machine, Phase};
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
 use crate::state::published::{HostSnapshot, ServerState, ServerStatus};
+use crate::supervisor::lists::{ListSnapshot, enabled_lists};
 use mcp_host_registry::ActiveProblem;
 
 /// A published generation with the routes to its instances.
@@ -39,12 +38,8 @@ pub(crate) struct Route<I> {
     pub(crate) server: Arc<ResolvedServer>,
     /// The target of its calls.
     pub(crate) target: RouteTarget<I>,
-    /// Its lists, unfiltered.
-    pub(crate) lists: Arc<ServerLists>,
-    /// The identity that it reports.
-    pub(crate) identity: ServerIdentity,
-    /// The lists that were read.
-    pub(crate) read_lists: Vec<ListKind>,
+    /// Its lists, unfiltered, and the identity that it reports.
+    pub(crate) listing: Arc<ListSnapshot>,
     /// Whether its instructions may be shown to models.
     pub(crate) instructions: InstructionsAccess,
 }
@@ -84,6 +79,19 @@ pub(crate) struct UnavailableServer {
     pub(crate) state: ServerState,
 }
 
+impl<I> Route<I> {
+    /// Returns the lists that were read without an error.
+    pub(crate) fn read_lists(&self) -> Vec<ListKind> {
+        read_lists(&self.server, &self.listing)
+    }
+}
+
+/// Returns the lists of a server that were read without an error.
+pub(super) fn read_lists(server: &ResolvedServer, listing: &ListSnapshot) -> Vec<ListKind> {
+    let failed = listing.incomplete_lists();
+    enabled_lists(server).into_iter().filter(|it| !failed.contains(it)).collect()
+}
+
 impl<I> RoutingTable<I> {
     /// Creates the routing table for a snapshot without servers.
     pub(crate) fn empty(snapshot: &Arc<HostSnapshot>) -> RoutingTable<I> {
@@ -104,12 +112,14 @@ impl<I: Clone> Machine<I> {
         self.is_changed = false;
         if std::mem::take(&mut self.is_catalog_stale) {
             let drifts = self.update_drifts();
-            self.catalog = Arc::new(self.catalog.successor(&self.catalog_servers(), &drifts));
+            let servers = self.catalog_servers();
+            self.catalog = Arc::new(self.catalog.successor(&servers, &drifts));
         }
         let catalog = Arc::clone(&self.catalog);
         let servers = self.slots.iter().map(|it| self.status(it)).collect();
         let problems = self.update_problems(&catalog, now);
-        let mut routes = ahash::HashMap::default();
+        let mut routes =
+            ahash::HashMap::with_capacity_and_hasher(self.slots.len(), ahash::RandomState::default());
         let mut unavailable = Vec::new();
         for slot in &self.slots {
             match &slot.running {
@@ -118,12 +128,10 @@ impl<I: Clone> Machine<I> {
                         Some(instance) => RouteTarget::Shared(instance.clone()),
                         None => RouteTarget::Leased(running.ticket.number),
                     };
-                    let server = Arc::clone(&running.server);
-                    let lists = Arc::clone(&running.listing.lists);
-                    let (identity, read_lists) = (running.listing.identity.clone(), running.read_lists());
+                    let (server, listing) = (Arc::clone(&running.server), Arc::clone(&running.listing));
                     let id = running.ticket.server.clone();
                     let instructions = self.instructions_access(&id);
-                    routes.insert(id, Route { server, target, lists, identity, read_lists, instructions });
+                    routes.insert(id, Route { server, target, listing, instructions });
                 }
                 None => unavailable.push(slot.to_unavailable()),
             }
@@ -134,15 +142,9 @@ impl<I: Clone> Machine<I> {
     }
 
     /// Returns the content of the catalog: the host's own tools, then the running servers.
-    fn catalog_servers(&self) -> Vec<CatalogServer> {
-        let running = self.slots.iter().filter_map(|it| it.running.as_ref());
-        let running = running.map(|it| {
-            CatalogServer::new(
-                it.ticket.server.clone(),
-                it.server.spec.exposure.clone(),
-                Arc::clone(&it.listing.lists),
-            )
-        });
+    fn catalog_servers(&mut self) -> Vec<Arc<CatalogServer>> {
+        let running = self.slots.iter_mut().filter_map(|it| it.running.as_mut());
+        let running = running.map(RunningServer::catalog_server);
         self.settings.own_tools.iter().cloned().chain(running).collect()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Era, Method, ServerName, Sharing};
-use mcp_host_registry::{DesiredServer, ServerLists};
+use mcp_host_registry::{CatalogServer, DesiredServer, ServerLists};
 use tokio::time::Instant;
 
 use super::lease::LeaseHistory;
@@ -81,7 +81,9 @@ pub(super) struct RunningServer<I> {
     /// The shared instance; `None` if each dialog has its own.
     pub(super) instance: Option<I>,
     pub(super) era: Era,
-    pub(super) listing: ListSnapshot,
+    pub(super) listing: Arc<ListSnapshot>,
+    /// It as the input of the last catalog.
+    pub(super) catalog_server: Option<Arc<CatalogServer>>,
     /// The time of its start.
     pub(super) since: Instant,
     /// Whether it ended between two calls. Its successor is being started, and calls wait for that.
@@ -90,6 +92,19 @@ pub(super) struct RunningServer<I> {
     pub(super) next_probe: Option<Instant>,
     /// Problems that calls reported, by tool name and problem, with their reasons.
     pub(super) tool_problems: BTreeMap<(String, ToolProblem), String>,
+}
+
+impl<I> RunningServer<I> {
+    /// Returns it as the input of a catalog: the same as before if neither its rules nor its lists have changed.
+    pub(super) fn catalog_server(&mut self) -> Arc<CatalogServer> {
+        let (exposure, lists) = (&self.server.spec.exposure, &self.listing.lists);
+        let is_current = |it: &&Arc<CatalogServer>| Arc::ptr_eq(&it.lists, lists) && it.exposure == *exposure;
+        if let Some(known) = self.catalog_server.as_ref().filter(is_current) {
+            return Arc::clone(known);
+        }
+        let server = CatalogServer::new(self.ticket.server.clone(), exposure.clone(), Arc::clone(lists));
+        Arc::clone(self.catalog_server.insert(Arc::new(server)))
+    }
 }
 
 impl<I: Clone> ServerSlot<I> {
@@ -115,15 +130,19 @@ impl<I: Clone> ServerSlot<I> {
 
     /// Returns the settings with which a new configuration is compared: those of the configured server, else those of
     /// the running one.
-    pub(super) fn desired_server(&self) -> Option<DesiredServer> {
-        let running = || self.running.as_ref().map(|it| Arc::clone(&it.server));
-        self.server().or_else(running).map(|server| desired_server(&server))
+    pub(super) fn desired_server(&self) -> Option<DesiredServer<'_>> {
+        let running = || self.running.as_ref().map(|it| &it.server);
+        self.configured().or_else(running).map(|server| desired_server(server))
     }
 
     /// Returns the configured server, if its entry is valid.
     pub(super) fn server(&self) -> Option<Arc<ResolvedServer>> {
+        self.configured().cloned()
+    }
+
+    fn configured(&self) -> Option<&Arc<ResolvedServer>> {
         match &self.config {
-            SlotConfig::Server(server) => Some(Arc::clone(server)),
+            SlotConfig::Server(server) => Some(server),
             SlotConfig::Invalid(_) | SlotConfig::Missing => None,
         }
     }
@@ -145,12 +164,12 @@ impl<I: Clone> ServerSlot<I> {
     pub(super) fn configure(
         &mut self,
         server: Arc<ResolvedServer>,
-        desired: DesiredServer,
         last_ticket: &mut u64,
     ) -> Vec<MachineAction<I>> {
         let mut actions = Vec::new();
+        let desired = desired_server(&server);
         // A disabled server stays disabled until its entry changes.
-        let is_unchanged = self.server().is_some_and(|configured| desired_server(&configured) == desired);
+        let is_unchanged = self.configured().is_some_and(|configured| desired_server(configured) == desired);
         self.config = SlotConfig::Server(Arc::clone(&server));
         if self.mode == SlotMode::Disabled && is_unchanged {
             return actions;
@@ -168,7 +187,7 @@ impl<I: Clone> ServerSlot<I> {
             {
                 actions.push(MachineAction::SetLimits(instance, Arc::clone(&server)));
             }
-            running.server = server;
+            running.server = Arc::clone(&server);
             actions.extend(self.abort_start());
             return actions;
         }
@@ -184,7 +203,7 @@ impl<I: Clone> ServerSlot<I> {
         actions.extend(self.abort_start());
         self.restarts = RestartState::default();
         self.lease_history = LeaseHistory::default();
-        actions.push(self.begin_start(server, None, last_ticket));
+        actions.push(self.begin_start(Arc::clone(&server), None, last_ticket));
         actions
     }
 
@@ -245,7 +264,7 @@ impl<I: Clone> ServerSlot<I> {
             StartState::Pending { .. } => {}
             StartState::Done | StartState::Failed(_) => self.start = StartState::Failed(failure),
         }
-        self.last_run = Some((running.server, running.listing.lists));
+        self.last_run = Some((running.server, Arc::clone(&running.listing.lists)));
         running.instance.map(|it| MachineAction::retire(it, DrainMode::CallsAndPins))
     }
 
@@ -291,7 +310,7 @@ impl<I: Clone> ServerSlot<I> {
         self.mode = SlotMode::Disabled;
         self.lease_history = LeaseHistory::default();
         if let Some(running) = self.running.take() {
-            self.last_run = Some((running.server, running.listing.lists));
+            self.last_run = Some((running.server, Arc::clone(&running.listing.lists)));
             actions.extend(running.instance.map(|it| MachineAction::retire(it, DrainMode::CallsAndPins)));
         }
         actions

@@ -3,6 +3,7 @@
 //! A change makes a new catalog. The order is that of the configuration, then of each server, so the same content
 //! gives the same catalog.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -66,7 +67,11 @@ impl Catalog {
 
     /// Builds the catalog of [`build_approved`](Catalog::build_approved) with the builtins of this one, reusing the
     /// slices of servers whose lists, rules and drift are unchanged.
-    pub fn successor(&self, servers: &[CatalogServer], drifts: &BTreeMap<ServerId, Arc<Drift>>) -> Catalog {
+    pub fn successor<S: Borrow<CatalogServer>>(
+        &self,
+        servers: &[S],
+        drifts: &BTreeMap<ServerId, Arc<Drift>>,
+    ) -> Catalog {
         Catalog::assemble(&self.builtins, servers, drifts, self)
     }
 

@@ -67,8 +67,8 @@ impl<I: Clone> Machine<I> {
             self.actions.push(MachineAction::retire(instance, DrainMode::CallsUnlimitedAndTasks));
             self.is_changed = true;
         } else if let Some(instance) = running.instance.clone() {
-            let (ticket, listing) = (ticket.clone(), running.listing.clone());
-            self.actions.push(MachineAction::Watch { ticket, instance, listing: Box::new(listing) });
+            let (ticket, listing) = (ticket.clone(), Box::new(ListSnapshot::clone(&running.listing)));
+            self.actions.push(MachineAction::Watch { ticket, instance, listing });
         }
     }
 
@@ -193,9 +193,10 @@ impl<I: Clone> Machine<I> {
                 if entry.listing.lists.tools != listing.lists.tools {
                     entry.tool_problems.clear();
                 }
-                entry.listing.lists = Arc::clone(&listing.lists);
-                entry.listing.failures.clone_from(&listing.failures);
-                entry.listing.incomplete.clone_from(&listing.incomplete);
+                let known = Arc::make_mut(&mut entry.listing);
+                known.lists = Arc::clone(&listing.lists);
+                known.failures.clone_from(&listing.failures);
+                known.incomplete.clone_from(&listing.incomplete);
                 self.events.push(ticket.server.as_str(), HostEventKind::ListsChanged);
                 self.mark_catalog_stale();
             }

@@ -299,10 +299,9 @@ impl<'a> Interleaving<'a> {
         // Names and instance belong to the same configuration (DM-105, DM-106).
         for (server, route) in &routing_table.routes {
             let fits = |it: &&String| {
-                let wanted = crate::config::desired::desired_server(
-                    &crate::supervisor::machine::tests::fixture::server(it),
-                );
-                wanted.id == *server
+                let configured = crate::supervisor::machine::tests::fixture::server(it);
+                let wanted = crate::config::desired::desired_server(&configured);
+                wanted.id == server
                     && wanted == crate::config::desired::desired_server(&route.server)
                     && it.starts_with(server.as_str())
             };

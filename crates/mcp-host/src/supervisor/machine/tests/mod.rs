@@ -3,6 +3,7 @@
 pub(crate) mod fixture;
 mod interleavings;
 
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::supervisor::machine::tests::fixture::MachineDriver;
@@ -46,6 +47,24 @@ fn dm_110_unchanged_server_keeps_its_session() {
         ["configure a=1.1", "retire 2", "a:ready=1 | a__t"],
         ["configure", "retire 1", "|"],
     ]);
+}
+
+#[test]
+fn dm_110_reload_copies_nothing_of_unchanged_servers() {
+    let mut run = MachineDriver::new();
+    for step in ["configure a=1.1 b=1.1 c=1.1", "started 1 t", "started 2 t", "started 3 t"] {
+        run.step(step);
+    }
+    let before = run.machine.next_routing_table(UNIX_EPOCH);
+    run.step("configure a=1.1 b=1.1 d=1.1");
+    let after = run.machine.next_routing_table(UNIX_EPOCH);
+    assert_eq!(after.routes.len(), 2);
+    for (id, route) in &after.routes {
+        assert!(Arc::ptr_eq(&route.listing, &before.routes[id].listing), "{id}");
+    }
+    for (before, after) in before.snapshot.catalog.slices().iter().zip(after.snapshot.catalog.slices()) {
+        assert!(Arc::ptr_eq(before, after), "{}", after.server());
+    }
 }
 
 #[test]
