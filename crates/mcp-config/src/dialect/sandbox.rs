@@ -137,7 +137,7 @@ fn lower_mapping(mapping: SandboxMapping, context: &ReadContext) -> Sandbox {
                     Code::OutOfRange,
                     &port.at,
                     "a port is a number from 1 to 65535",
-                    "write it so",
+                    "write the number of the port, such as 443",
                 );
             }
             None => {}
