@@ -1,6 +1,8 @@
 //! Real servers in a sandbox: of npm and PyPI, directly and over their launchers.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -9,7 +11,7 @@ use mcp_host_model::{RawJson, Sandbox, SandboxPreset, Secret, StdioEndpoint};
 use mcp_host_transport::{CallOptions, Session};
 use mcp_testkit::program::installed_folder;
 
-use super::kernel_has_sandbox;
+use super::{kernel_has_sandbox, skip};
 use crate::stdio::connect;
 
 /// A folder with a file, which the servers may read, and a folder `out`, which they may write.
@@ -164,4 +166,51 @@ async fn rpt_313_launchers_of_packages_work_in_their_sandbox() {
         .await;
     assert_contains(&call(&session, "get_current_time", "{\"timezone\": \"UTC\"}").await, "UTC");
     session.close(Duration::from_secs(2)).await;
+}
+
+/// Debian's Chromium without windows. The one with windows needs a socket in a file, which no preset allows, and so do
+/// later versions of the server.
+const CHROMIUM: &str = "/usr/bin/chromium-headless-shell";
+
+/// Serves a page to every request, until the process ends.
+fn serve_page() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            lines.take_while(|it| !it.is_empty()).for_each(drop);
+            let page = "<title>page-of-the-test</title><h1>Hello</h1>";
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length";
+            // The browser may have closed the connection.
+            let _ = stream.write_all(format!("{head}: {}\r\n\r\n{page}", page.len()).as_bytes());
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn rpt_313_playwright_with_chromium_works_in_its_sandbox() {
+    let Some(modules) = installed_folder("MCP_HOST_NODE_MODULES") else { return };
+    let server = modules.join("@playwright/mcp/cli.js").display().to_string();
+    if !Path::new(CHROMIUM).exists() || !Path::new(&server).exists() {
+        skip("chromium-headless-shell of Debian or @playwright/mcp is not installed");
+        return;
+    }
+    if !kernel_has_sandbox().await {
+        return;
+    }
+    let project = Project::new();
+    let out = project.path("out");
+    let options =
+        ["--headless", "--isolated", "--no-sandbox", "--executable-path", CHROMIUM, "--output-dir", &out];
+    let session = project
+        .connect("node", &[&[&*server], &options[..]].concat(), |endpoint| {
+            may_read(endpoint, &[&modules, Path::new("/proc")]);
+            endpoint.sandbox.as_mut().unwrap().preset = SandboxPreset::Network;
+        })
+        .await;
+    let page = format!("{{\"url\": \"http://{}/\"}}", serve_page());
+    assert_contains(&call(&session, "browser_navigate", &page).await, "Page Title: page-of-the-test");
+    session.close(Duration::from_secs(5)).await;
 }
