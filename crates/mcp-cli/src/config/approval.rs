@@ -1,22 +1,20 @@
 //! Approval of the servers of a project: asks at a terminal, and stores the answer.
 
-use std::io::{self, BufRead, IsTerminal};
+use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{Endpoint, Secret};
 use mcp_host_runtime::{HostError, LoadRequest, LoadedConfig, PendingServer, load};
 
 use crate::config::context::Context;
 use crate::config::locate::ConfigPath;
 use crate::config::project_trust::approved_servers;
+use crate::config::start_text::{rights_text, start_text};
 use crate::output::console::Report;
-use crate::output::sanitize;
+use crate::output::question::{is_confirmed, is_interactive};
+use crate::output::{count, sanitize};
 use crate::runtime::run_blocking;
-
-/// The maximum size of an answer.
-const MAX_ANSWER_BYTES: u64 = 4 << 10;
 
 /// Why a server may not be started or connected to: it needs an approval that it does not have.
 pub(crate) async fn approval_error(server: &ResolvedServer) -> Option<HostError> {
@@ -104,68 +102,14 @@ pub(crate) fn approve_written(context: &Context, file: &Path, server: &str) {
     }
 }
 
-/// Whether a question can be asked and answered.
-pub(crate) fn is_interactive() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
-}
-
-/// Whether the next line is `y` or `yes`.
-pub(crate) fn is_confirmed(input: impl BufRead) -> bool {
-    let mut line = String::new();
-    let read = input.take(MAX_ANSWER_BYTES).read_line(&mut line);
-    read.is_ok() && ["y", "yes"].contains(&line.trim().to_lowercase().as_str())
-}
-
 /// The servers that wait for an approval, and the question.
 fn question_text(pending: &[PendingServer<'_>]) -> String {
     let file = pending.first().map_or("", |it| it.server.spec.origin.file.as_str());
-    let lines: String = pending.iter().map(|it| server_text(it.server, it.is_changed)).collect();
-    format!("{} was found in this project. It starts:\n{lines}Start them? [y/N] ", sanitize::line(file))
-}
-
-/// What a server starts or connects to, and what it receives.
-pub(crate) fn server_text(server: &ResolvedServer, is_changed: bool) -> String {
-    let mark = if is_changed { " (changed)" } else { "" };
-    let mut text = format!("  {}{mark}: ", sanitize::line(server.spec.id.as_str()));
-    let names: Vec<&str> = match &server.endpoint {
-        Endpoint::Stdio(stdio) => {
-            text.push_str(&sanitize::line(&stdio.command));
-            for argument in stdio.args.iter().map(Secret::expose) {
-                text.push_str(&format!(" {}", sanitize::line(argument)));
-            }
-            if let Some(folder) = &stdio.cwd {
-                text.push_str(&format!("\n    in {}", sanitize::line(&folder.display().to_string())));
-            }
-            if let Some(sandbox) = &stdio.sandbox {
-                text.push_str(&format!("\n    in a sandbox: {}", sanitize::line(&sandbox.to_string())));
-            }
-            stdio.env.iter().map(|it| it.0.as_str()).collect()
-        }
-        Endpoint::Sse(url) | Endpoint::WebSocket(url) | Endpoint::Http(url) => {
-            text.push_str(&sanitize::line(&url.label()));
-            url.headers.iter().map(|it| it.0.as_str()).collect()
-        }
-    };
-    if !names.is_empty() {
-        text.push_str(&format!("\n    with {}", sanitize::line(&names.join(", "))));
-    }
-    if !server.secrets.names.is_empty() {
-        text.push_str(&format!(
-            "\n    reads the secrets {}",
-            sanitize::line(&server.secrets.names.join(", "))
-        ));
-    }
-    text + "\n"
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_yes_is_a_confirmation() {
-        for (line, want) in [("y\n", true), ("YES\n", true), ("\n", false), ("", false), ("yep\n", false)] {
-            assert_eq!(is_confirmed(line.as_bytes()), want, "{line}");
-        }
-    }
+    let servers: String = pending.iter().map(start_text).collect();
+    let (file, number) = (sanitize::line(file), count(pending.len(), "server"));
+    let rights = rights_text(pending);
+    format!(
+        "{file} was found in this project. Nothing of it is started yet. It has {number} to approve:\n\
+         {servers}{rights}Approve and start? [y/N] "
+    )
 }

@@ -15,6 +15,7 @@ use crate::control::protocol::{
     to_line,
 };
 use crate::control::system::{ControlListener, ControlStream};
+use crate::output::shown_arguments;
 
 /// The maximum number of connections. Further ones wait.
 const MAX_CONNECTIONS: usize = 16;
@@ -24,9 +25,6 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The pause after a connection that could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
-
-/// The maximum number of characters of the arguments of a call.
-const MAX_ARGUMENT_CHARS: usize = 2000;
 
 /// The control socket of this process.
 pub(crate) struct ControlServer {
@@ -121,7 +119,7 @@ fn to_waiting_call(pending: &PendingQuestion) -> WaitingCall {
         rule: question.rule.to_string(),
         changed: question.is_changed,
         seconds: SystemTime::now().duration_since(pending.asked_at).unwrap_or_default().as_secs(),
-        arguments: question.arguments.as_str().chars().take(MAX_ARGUMENT_CHARS).collect(),
+        arguments: shown_arguments(question.arguments.as_str()),
     };
     WaitingCall { id: pending.id, call }
 }

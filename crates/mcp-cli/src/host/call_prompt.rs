@@ -9,15 +9,12 @@ use mcp_host_runtime::{
 };
 use tokio::sync::Mutex;
 
-use crate::config::approval::is_interactive;
 use crate::config::context::Context;
 use crate::output::console::{Console, Report};
 use crate::output::progress::ProgressDisplay;
-use crate::output::sanitize;
+use crate::output::question::is_interactive;
+use crate::output::{sanitize, shown_arguments};
 use crate::runtime::{run_blocking, system};
-
-/// The maximum number of characters of the arguments that are shown.
-const MAX_ARGUMENT_CHARS: usize = 2000;
 
 /// The prompt of a command with a user: its terminal. Without one, calls that need an approval are refused.
 pub(crate) fn call_prompt(context: &Context, progress: &ProgressDisplay) -> Arc<dyn ApprovalPrompt> {
@@ -82,11 +79,9 @@ fn question_text(question: &CallQuestion) -> String {
     if let Some(user) = user {
         text.push_str(&format!("  user: {}\n", sanitize::line(user)));
     }
-    let shown: String = arguments.as_str().chars().take(MAX_ARGUMENT_CHARS).collect();
-    let rest = if shown.len() < arguments.as_str().len() { " …" } else { "" };
     text.push_str(&format!(
-        "  arguments: {}{rest}\n  rule: {}\n",
-        sanitize::line(&shown),
+        "  arguments: {}\n  rule: {}\n",
+        sanitize::visible(&shown_arguments(arguments.as_str())),
         sanitize::line(rule)
     ));
     text

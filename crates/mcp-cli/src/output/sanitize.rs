@@ -22,6 +22,19 @@ pub(crate) fn line(text: &str) -> String {
     block.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Sanitizes one line of text and hides nothing: what [`line`] would remove becomes an escape such as `\u{1b}`.
+pub(crate) fn visible(text: &str) -> String {
+    let mut res = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_unsafe(character) {
+            res.extend(character.escape_default());
+        } else {
+            res.push(character);
+        }
+    }
+    res
+}
+
 /// Sanitizes the complete output of a command; keeps line feeds, tabs and, if `colour` allows them, colour sequences.
 pub(crate) fn for_terminal(text: &str, colour: Colour) -> String {
     let is_plain = |it: char| matches!(it, '\n' | '\t') || !is_unsafe(it);

@@ -10,19 +10,10 @@ use serde_json::Value;
 
 use crate::config::approval::has_unapproved;
 use crate::config::file::ConfigFile;
+use crate::output::quote;
 
 /// The maximum number of arguments in a suggested call.
 const MAX_ARGUMENTS: usize = 6;
-
-/// A word, quoted for a shell if necessary.
-pub(crate) fn quote(text: &str) -> String {
-    let is_safe = |character: char| character.is_ascii_alphanumeric() || "@%_+=:,./-".contains(character);
-    if !text.is_empty() && text.chars().all(is_safe) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
-}
 
 /// A path, quoted for a shell; `.` if it is empty.
 pub(crate) fn quote_path(path: &Path) -> String {

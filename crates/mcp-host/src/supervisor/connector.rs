@@ -31,6 +31,7 @@ use crate::state::approved_servers::{ApprovedServers, PendingServer};
 use crate::state::dialog_id::DialogId;
 use crate::state::known_eras::KnownEras;
 use crate::state::server_info_cache::ServerInfoCache;
+use crate::state::start_identity::start_identity;
 use crate::state::subject_tokens::SubjectTokens;
 use crate::supervisor::clock_jump::WallClock;
 use crate::supervisor::connection_count::ConnectionCounter;
@@ -257,16 +258,23 @@ impl Connector {
     /// start, so that an entry or a script that was changed meanwhile does not start.
     async fn check_approval(&self, server: &Arc<ResolvedServer>) -> Result<(), HostError> {
         let lock = self.shared.approval.read().clone().filter(|it| it.lock.programs.is_some());
-        if let Some(approval) = lock {
-            let checked = Arc::clone(server);
-            blocking_check(server, move || approval.check_program(&checked)).await?;
-        }
-        if !server.needs_approval {
+        if lock.is_none() && !server.needs_approval {
             return Ok(());
         }
-        let Some(approvals) = self.approvals.clone() else { return Err(PendingServer::new(server).error()) };
-        let checked = Arc::clone(server);
-        blocking_check(server, move || approvals.check(&checked)).await
+        let (approvals, checked) = (self.approvals.clone(), Arc::clone(server));
+        blocking_check(server, move || {
+            // The scripts of the project are read once for both.
+            let identity = start_identity(&checked);
+            if let Some(approval) = lock {
+                approval.check_record(&checked.spec.id, &identity.record)?;
+            }
+            match approvals {
+                _ if !checked.needs_approval => Ok(()),
+                Some(approvals) => approvals.check_identity(&checked, identity),
+                None => Err(PendingServer::new(&checked).error()),
+            }
+        })
+        .await
     }
 
     /// Returns the authorization of an instance. For a server with token exchange, the instance of a dialog exchanges

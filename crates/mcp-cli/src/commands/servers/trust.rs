@@ -9,12 +9,13 @@ use mcp_host_runtime::{ApprovedServer, ApprovedServers, FailedServer, LoadedConf
 use serde::Serialize;
 
 use crate::args::{Format, TrustArgs};
-use crate::config::approval::{is_confirmed, is_interactive, server_text};
 use crate::config::context::Context;
 use crate::config::file::open;
 use crate::config::project_trust::approved_servers;
+use crate::config::start_text::{rights_text, start_text};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
+use crate::output::question::{is_confirmed, is_interactive};
 use crate::output::{count, json, sanitize};
 use crate::runtime::exit::Exit;
 
@@ -66,7 +67,7 @@ fn approve(
     }
     let servers = &loaded.desired.servers;
     let pending = approvals.pending(servers).map_err(failed)?;
-    let shown: String = pending.iter().map(|it| server_text(it.server, it.is_changed)).collect();
+    let shown: String = pending.iter().map(start_text).collect::<String>() + rights_text(&pending);
     let is_asked = !pending.is_empty() && is_interactive();
     if is_asked {
         context.console.print(&Report::err(format!("{shown}Approve them? [y/N] ")));

@@ -13,11 +13,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::ErrorKind;
+use mcp_host_registry::{ProgramPart, ProgramRecord};
 use serde::{Deserialize, Serialize};
 
 use crate::error::HostError;
 use crate::fs::private_json;
-use crate::state::start_identity::start_identity;
+use crate::state::start_identity::{StartIdentity, start_identity};
 
 /// The version of the file's format.
 const VERSION: u32 = 1;
@@ -42,6 +43,9 @@ pub struct ApprovedServer {
     pub target: String,
     /// The time of the approval, in seconds since the Unix epoch.
     pub approved_at: u64,
+    /// What was approved, without secrets. Approvals of earlier versions lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramRecord>,
 }
 
 /// The content of the file.
@@ -78,22 +82,14 @@ impl ApprovedServers {
         }
     }
 
-    /// Returns those of the servers that are not approved, with whether another version of them is.
+    /// Returns those of the servers that are not approved, with what they would start.
     pub fn pending<'a>(
         &self,
         servers: impl IntoIterator<Item = &'a ResolvedServer>,
     ) -> io::Result<Vec<PendingServer<'a>>> {
         let approved = self.list()?;
-        let pending = servers.into_iter().filter_map(|server| {
-            let fingerprint = start_identity(server).fingerprint;
-            if approved.iter().any(|it| it.fingerprint == fingerprint) {
-                return None;
-            }
-            let file = file_of(server);
-            let is_known = |it: &ApprovedServer| it.file == file && it.server == server.spec.id.as_str();
-            Some(PendingServer { server, is_changed: approved.iter().any(is_known) })
-        });
-        Ok(pending.collect())
+        let pending = |server| PendingServer::find(server, start_identity(server), &approved);
+        Ok(servers.into_iter().filter_map(pending).collect())
     }
 
     /// Approves servers. An approval replaces the earlier one of the same server in the same file.
@@ -105,12 +101,14 @@ impl ApprovedServers {
         let approved_at = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
         let mut approved = self.list()?;
         for server in servers {
+            let StartIdentity { fingerprint, record } = start_identity(server);
             let new = ApprovedServer {
-                fingerprint: start_identity(server).fingerprint,
+                fingerprint,
                 file: file_of(server),
                 server: server.spec.id.to_string(),
                 target: server.endpoint.label(),
                 approved_at,
+                program: Some(record),
             };
             approved.retain(|it| (&it.file, &it.server) != (&new.file, &new.server));
             approved.push(new);
@@ -133,8 +131,20 @@ impl ApprovedServers {
     /// Fails if a server may not be started: it is not approved, or it was resolved without its secrets, because it was
     /// not approved then.
     pub fn check(&self, server: &ResolvedServer) -> Result<(), HostError> {
-        match self.pending([server]) {
-            Ok(pending) => pending.first().map_or_else(|| check_secrets(server), |it| Err(it.error())),
+        self.check_identity(server, start_identity(server))
+    }
+
+    /// Like [`ApprovedServers::check`], for an identity that was computed already.
+    pub(crate) fn check_identity(
+        &self,
+        server: &ResolvedServer,
+        identity: StartIdentity,
+    ) -> Result<(), HostError> {
+        match self.list() {
+            Ok(approved) => match PendingServer::find(server, identity, &approved) {
+                Some(pending) => Err(pending.error()),
+                None => check_secrets(server),
+            },
             Err(error) => {
                 let message = format!("the approved servers cannot be read: {error}");
                 let mut error = HostError::of_server(ErrorKind::Config, server.spec.id.as_str(), message);
@@ -151,25 +161,49 @@ impl ApprovedServers {
 }
 
 /// A server that is not approved.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PendingServer<'a> {
     /// The server.
     pub server: &'a ResolvedServer,
-    /// Whether it was approved before it was changed.
-    pub is_changed: bool,
+    /// What it would start or connect to, without secrets.
+    pub program: ProgramRecord,
+    /// The approval that it had before it was changed.
+    pub approved: Option<ApprovedServer>,
 }
 
-impl PendingServer<'_> {
-    /// A server that was never approved.
-    pub fn new(server: &ResolvedServer) -> PendingServer<'_> {
-        PendingServer { server, is_changed: false }
+impl<'a> PendingServer<'a> {
+    /// A server that was never approved. Reads files, and blocks.
+    pub fn new(server: &'a ResolvedServer) -> PendingServer<'a> {
+        PendingServer { server, program: start_identity(server).record, approved: None }
+    }
+
+    /// Returns a server with this identity if it is not approved.
+    fn find(
+        server: &'a ResolvedServer,
+        identity: StartIdentity,
+        approved: &[ApprovedServer],
+    ) -> Option<PendingServer<'a>> {
+        let StartIdentity { fingerprint, record } = identity;
+        if approved.iter().any(|it| it.fingerprint == fingerprint) {
+            return None;
+        }
+        let file = file_of(server);
+        let is_known = |it: &&ApprovedServer| it.file == file && it.server == server.spec.id.as_str();
+        Some(PendingServer { server, program: record, approved: approved.iter().find(is_known).cloned() })
+    }
+
+    /// Returns the parts that differ from what was approved before. `None` if nothing was, or if an earlier version
+    /// approved it.
+    pub fn changed_parts(&self) -> Option<Vec<ProgramPart>> {
+        let before = self.approved.as_ref()?.program.as_ref()?;
+        Some(before.changed_parts(&self.program))
     }
 
     /// Returns the error of its start.
     pub fn error(&self) -> HostError {
         let file = &self.server.spec.origin.file;
-        let message = if self.is_changed {
+        let message = if self.approved.is_some() {
             format!("it was changed since you approved it in {file}, and waits for a new approval")
         } else {
             format!("it is not approved: {file} was found in a project, and no command named it")

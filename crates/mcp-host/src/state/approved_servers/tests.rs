@@ -140,14 +140,21 @@ fn rpt_283_approvals_are_stored_privately_and_revoked() {
         .pending(&changed)
         .unwrap()
         .iter()
-        .map(|it| (it.server.spec.id.to_string(), it.is_changed))
+        .map(|it| (it.server.spec.id.to_string(), it.changed_parts()))
         .collect();
-    assert_eq!(pending, [("a".to_owned(), true)]);
+    assert_eq!(pending, [("a".to_owned(), Some(vec![ProgramPart::Command]))]);
     let error = store.check(&changed[0]).unwrap_err();
     assert!(error.message.contains("was changed since you approved it"), "{error}");
     assert!(error.help.unwrap().contains("mcp-host trust /w/.vscode/mcp.json"));
     assert_eq!(store.revoke(|it| it.server == "a").unwrap(), 1);
     assert_eq!(store.pending(&all).unwrap().len(), 1);
+    // An approval of an earlier version does not know what was approved.
+    let old = r#"{"version": 1, "approved": [
+        {"fingerprint": "f", "file": "/w/.vscode/mcp.json", "server": "a", "target": "x", "approved_at": 0}]}"#;
+    std::fs::write(&path, old).unwrap();
+    let pending = store.pending(&all).unwrap();
+    assert!(pending[0].approved.is_some() && pending[0].changed_parts().is_none(), "{pending:?}");
+    assert!(pending[1].approved.is_none(), "{pending:?}");
     // A broken file approves nothing.
     std::fs::write(&path, "{").unwrap();
     assert!(store.list().is_err() && store.check(&all[1]).is_err());

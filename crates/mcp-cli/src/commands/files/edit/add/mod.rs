@@ -17,9 +17,9 @@ use crate::config::approval::approve_written;
 use crate::config::context::Context;
 use crate::config::file::ConfigFile;
 use crate::output::console::Report;
-use crate::output::error_chain;
 use crate::output::failure::Failure;
-use crate::render::suggestions::{quote, quote_path};
+use crate::output::{error_chain, quote};
+use crate::render::suggestions::quote_path;
 use request::{AddRequest, build_request};
 
 /// Adds a server. Blocks.
