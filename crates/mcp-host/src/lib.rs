@@ -140,7 +140,7 @@ pub use calls::request_options::RequestOptions;
 pub use calls::spill::policy::{SpillLifetime, SpillPolicy};
 pub use calls::tool_call::{CalledTool, TaskHandling, ToolCall};
 pub use calls::tool_ref::ToolRef;
-pub use config::approval::{Approval, ServerDefinitions, program_record, unpinned_package};
+pub use config::approval::{Approval, ServerDefinitions, program_record};
 pub use config::desired::{DesiredServers, FailedServer};
 pub use config::load::{
     FileError, LoadError, LoadRequest, LoadedConfig, LoadedLock, LockFileError, SaveError, Utf16,
@@ -173,6 +173,7 @@ pub use state::event::{HostEvent, HostEventKind, ReleaseReason};
 pub use state::keyring_token_store::KeyringTokenStore;
 #[cfg(feature = "oauth")]
 pub use state::logins::{LoginHelp, LoginOptions, Logins};
+pub use state::packages::{PackageError, PackageRegistry, UnpinnedPackage};
 pub use state::published::{HostSnapshot, ServerState, ServerStatus};
 pub use state::secrets::command::SecretCommand;
 pub use state::secrets::store::{KeyringUse, SecretPlace, SecretStore};

@@ -15,6 +15,8 @@ pub(crate) enum FixLevel {
     Mistakes(Applicability),
     /// Secrets in the file are moved to the store of secrets.
     Secrets,
+    /// Packages of `npx`, `uvx` and containers get their newest version.
+    Packages,
 }
 
 const FIX_LEVELS: Choices<FixLevel> = &[
@@ -28,6 +30,11 @@ const FIX_LEVELS: Choices<FixLevel> = &[
         "secrets",
         "Move values that may be secrets to the keyring, and refer to them as `${secret:NAME}`",
         FixLevel::Secrets,
+    ),
+    (
+        "pin",
+        "Look up the newest versions of the packages of npx, uvx and docker, and write them into the file",
+        FixLevel::Packages,
     ),
 ];
 
@@ -57,8 +64,8 @@ pub(crate) struct CheckArgs {
     /// Configuration files or folders [default: the nearest configuration]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Fix mistakes that have a certain correction, and show the changes; =all also applies suggestions, =secrets moves
-    /// secrets to the keyring instead
+    /// Fix mistakes that have a certain correction, and show the changes; =all also applies suggestions. Instead
+    /// of mistakes, =secrets moves secrets to the keyring, and =pin pins the versions of packages
     #[arg(long, value_name = "LEVEL", value_parser = choice_parser(FIX_LEVELS), num_args = 0..=1, require_equals = true,
         default_missing_value = "sure")]
     pub(crate) fix: Option<FixLevel>,

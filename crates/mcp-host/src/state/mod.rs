@@ -1,5 +1,5 @@
-//! State that outlives an instance: snapshots and events, approvals and answers, known eras, server info, secrets,
-//! logins, and their folder.
+//! State that outlives an instance: snapshots and events, approvals and answers, known eras, server info, packages,
+//! secrets, logins, and their folder.
 
 pub(crate) mod approved_servers;
 pub(crate) mod call_answers;
@@ -10,6 +10,8 @@ pub(crate) mod keyring_token_store;
 pub(crate) mod known_eras;
 #[cfg(feature = "oauth")]
 pub(crate) mod logins;
+pub(crate) mod packages;
+pub(crate) mod program_output;
 pub(crate) mod published;
 pub(crate) mod secrets;
 pub(crate) mod server_info_cache;

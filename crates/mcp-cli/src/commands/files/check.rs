@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::args::{CheckArgs, FixLevel, RequestedFormat};
 use crate::commands::files::move_secrets::{MovedSecret, MovedSecrets, literal_secrets, move_secrets};
+use crate::commands::files::pin_packages::{PinnedPackage, PinnedPackages, pin_packages, unpinned_packages};
 use crate::commands::files::secret::place_text;
 use crate::config::approval::{approve_written, keeps_approval};
 use crate::config::context::Context;
@@ -32,6 +33,7 @@ pub(crate) fn run(context: &Context, args: &CheckArgs, format: RequestedFormat) 
         match fix {
             Some(FixLevel::Mistakes(min_applicability)) => apply_fixes(checked, *min_applicability, context),
             Some(FixLevel::Secrets) => apply_secrets(checked, context),
+            Some(FixLevel::Packages) => apply_pins(checked, context),
             None => checked,
         }
     };
@@ -41,7 +43,10 @@ pub(crate) fn run(context: &Context, args: &CheckArgs, format: RequestedFormat) 
     let read = opened.iter().filter_map(|checked| checked.opened.as_ref().ok());
     let mut err: String = read.map(ConfigFile::detection_notes).collect();
     if format == RequestedFormat::Text && context.console.verbosity != Verbosity::Quiet {
-        opened.iter().for_each(|it| err.push_str(&secrets_note(it, context)));
+        for checked in &opened {
+            err.push_str(&secrets_note(checked, context));
+            err.push_str(&packages_note(checked, context));
+        }
     }
     let checked: Vec<CheckedFile<'_>> = opened.iter().map(FileCheck::to_checked_file).collect();
     let after = match (exit, opened.first().map(|it| &it.opened), format) {
@@ -84,6 +89,8 @@ struct AppliedFixes {
     diagnostics: Vec<Diagnostic>,
     /// The secrets that were moved.
     secrets: MovedSecrets,
+    /// The packages that were pinned.
+    packages: PinnedPackages,
 }
 
 impl FileCheck {
@@ -119,8 +126,8 @@ fn apply_fixes(checked: FileCheck, min_applicability: Applicability, context: &C
             };
         }
     };
-    let secrets = MovedSecrets::default();
-    FileCheck { opened, fixed: Some(AppliedFixes { before, diagnostics: fixed, secrets }) }
+    let (secrets, packages) = (MovedSecrets::default(), PinnedPackages::default());
+    FileCheck { opened, fixed: Some(AppliedFixes { before, diagnostics: fixed, secrets, packages }) }
 }
 
 /// Moves the secrets of a file to the store of secrets, and reads the file again. The change keeps an approval.
@@ -141,17 +148,38 @@ fn apply_secrets(checked: FileCheck, context: &Context) -> FileCheck {
         Ok(secrets) => secrets,
         Err(message) => return failed(message, None),
     };
-    let before = file.loaded.text.clone();
+    if let Err(message) = save_approved(file, &secrets.text, context) {
+        return failed(message, None);
+    }
+    let (before, packages) = (file.loaded.text.clone(), PinnedPackages::default());
+    let opened = open(&file.path, context);
+    FileCheck { opened, fixed: Some(AppliedFixes { before, diagnostics: Vec::new(), secrets, packages }) }
+}
+
+/// Pins the packages of a file, and reads the file again. The change keeps an approval.
+fn apply_pins(checked: FileCheck, context: &Context) -> FileCheck {
+    let Ok(file) = &checked.opened else { return checked };
+    let packages = pin_packages(&file.document());
+    if let Err(message) = save_approved(file, &packages.text, context) {
+        let path = file.loaded.path.clone();
+        return FileCheck { opened: Err(ConfigFileError { path, message, help: None }), fixed: None };
+    }
+    let (before, secrets) = (file.loaded.text.clone(), MovedSecrets::default());
+    let opened = open(&file.path, context);
+    FileCheck { opened, fixed: Some(AppliedFixes { before, diagnostics: Vec::new(), secrets, packages }) }
+}
+
+/// Writes the new text of a file. Servers that were approved stay so. The error is a message.
+fn save_approved(file: &ConfigFile, text: &str, context: &Context) -> Result<(), String> {
+    let before = &file.loaded.text;
+    if text == before {
+        return Ok(());
+    }
     let servers = file.loaded.reading.servers.iter().map(|it| it.id.as_str());
     let approved: Vec<&str> = servers.filter(|it| keeps_approval(&file.loaded, it)).collect();
-    if secrets.text != before {
-        if let Err(error) = save(&file.path, &before, &secrets.text) {
-            return failed(error_chain(&error), None);
-        }
-        approved.iter().for_each(|it| approve_written(context, &file.path, it));
-    }
-    let opened = open(&file.path, context);
-    FileCheck { opened, fixed: Some(AppliedFixes { before, diagnostics: Vec::new(), secrets }) }
+    save(&file.path, before, text).map_err(|error| error_chain(&error))?;
+    approved.iter().for_each(|it| approve_written(context, &file.path, it));
+    Ok(())
 }
 
 /// A note about values of a file that may be secrets.
@@ -164,6 +192,20 @@ fn secrets_note(checked: &FileCheck, context: &Context) -> String {
     context
         .console
         .note(&format!("{first}{more} may be a secret in the file; `{command}` moves it to the keyring"))
+}
+
+/// A note about packages of a file of which each start may load another version.
+fn packages_note(checked: &FileCheck, context: &Context) -> String {
+    let (Ok(file), None) = (&checked.opened, &checked.fixed) else { return String::new() };
+    let packages = unpinned_packages(&file.loaded.reading);
+    let Some((server, package)) = packages.first() else { return String::new() };
+    let more = if packages.len() > 1 { format!(" and {} more", packages.len() - 1) } else { String::new() };
+    let command = SuggestedFile::read(file).command("check --fix=pin");
+    let text = format!(
+        "{}: each start may load another version of {}{more}; `{command}` writes the newest one into the file",
+        server.id, package.requirement
+    );
+    context.console.note(&sanitize::line(&text))
 }
 
 /// The exit code: a failure if a file cannot be read or has an error.
@@ -185,14 +227,17 @@ fn file_text(checked: &FileCheck, colour: Colour) -> String {
         Ok(file) => {
             let mut diff = String::new();
             let mut summary = FileSummary::new(file);
-            if let Some(AppliedFixes { before, diagnostics, secrets }) = &checked.fixed {
+            if let Some(AppliedFixes { before, diagnostics, secrets, packages }) = &checked.fixed {
                 diff = render_diff(&file.loaded.path, before, &file.loaded.text, colour) + "\n";
-                summary.fixed = diagnostics.len() + secrets.moved.len();
+                summary.fixed = diagnostics.len() + secrets.moved.len() + packages.pinned.len();
                 if let Some(place) = &secrets.place {
                     let moved = count(secrets.moved.len(), "secret");
                     diff.push_str(&format!("{moved} moved; stored {}\n", place_text(place)));
                 }
                 let skipped = secrets.skipped.iter().map(|it| format!("not moved: {}\n", sanitize::line(it)));
+                diff.extend(skipped);
+                let skipped =
+                    packages.skipped.iter().map(|it| format!("not pinned: {}\n", sanitize::line(it)));
                 diff.extend(skipped);
             }
             diff + &file.diagnostics_text(colour) + &summary_line(&summary, colour) + "\n"
@@ -288,6 +333,9 @@ struct FileJson<'a> {
     /// Only with `--fix=secrets`, and only if something was moved.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     moved: Vec<&'a MovedSecret>,
+    /// Only with `--fix=pin`, and only if something was pinned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pinned: Vec<&'a PinnedPackage>,
 }
 
 /// A fixed mistake, with its line in the file before the fixes.
@@ -365,6 +413,7 @@ impl<'a> FileJson<'a> {
                     diagnostics: diagnostics.iter().map(DiagnosticJson::InText).collect(),
                     fixed: fixed.collect(),
                     moved: checked.fixed.iter().flat_map(|it| &it.secrets.moved).collect(),
+                    pinned: checked.fixed.iter().flat_map(|it| &it.packages.pinned).collect(),
                 }
             }
             Err(error) => FileJson {
@@ -375,6 +424,7 @@ impl<'a> FileJson<'a> {
                 diagnostics: vec![DiagnosticJson::unreadable(error)],
                 fixed: Vec::new(),
                 moved: Vec::new(),
+                pinned: Vec::new(),
             },
         }
     }

@@ -7,5 +7,6 @@ pub(crate) mod edit;
 pub(crate) mod import;
 mod move_secrets;
 mod new_file;
+mod pin_packages;
 pub(crate) mod schema;
 pub(crate) mod secret;

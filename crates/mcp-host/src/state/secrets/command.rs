@@ -2,15 +2,13 @@
 //!
 //! It is started without a shell. Its output is bounded, and neither it nor its standard error is logged or repeated.
 
-use std::io::Read;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
+use std::process::Command;
 use std::time::Duration;
 
 use mcp_host_config::SecretSource;
 use mcp_host_model::Secret;
 
+use crate::state::program_output::{OutputLimits, ProgramOutputError, program_output};
 use crate::state::secrets::{MAX_SECRET_BYTES, SecretError, check_secret};
 
 /// The text that is replaced by the name of the secret.
@@ -54,30 +52,15 @@ impl SecretCommand {
         let failed = |why: String| SecretError::new(format!("the secret command `{}` {why}", self.program));
         let mut command = Command::new(&self.program);
         command.args(self.arguments.iter().map(|it| it.replace(PLACEHOLDER, name)));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let child = command.spawn().map_err(|error| failed(format!("cannot be started: {error}")))?;
-        let mut child = KilledOnDrop(child);
-        let output = child.0.stdout.take().ok_or_else(|| failed("has no output".to_owned()))?;
-        let (sender, receiver) = mpsc::sync_channel(1);
-        // Two bytes more than a secret may have: a line end, and one that shows that it is too long.
-        let limit = u64::try_from(MAX_SECRET_BYTES + 3).unwrap_or(u64::MAX);
-        let read = move || {
-            let mut bytes = Vec::new();
-            let read = output.take(limit).read_to_end(&mut bytes).map(|_| bytes);
-            let _ = sender.send(read);
-        };
-        let spawned = thread::Builder::new().name("secret-command".to_owned()).spawn(read);
-        spawned.map_err(|error| failed(format!("cannot be read: {error}")))?;
-        let late = |_| failed(format!("did not end within {} s", timeout.as_secs()));
-        let bytes = receiver.recv_timeout(timeout).map_err(late)?;
-        let bytes = bytes.map_err(|error| failed(format!("cannot be read: {error}")))?;
-        if bytes.len() > MAX_SECRET_BYTES + 2 {
-            return Err(failed(format!("printed more than {MAX_SECRET_BYTES} bytes")));
-        }
-        let status = child.0.wait().map_err(|error| failed(format!("cannot be waited for: {error}")))?;
-        if !status.success() {
-            return Err(failed(format!("has failed for `{name}` ({status}); run it in a terminal")));
-        }
+        // A secret may have a line end behind it.
+        let limits = OutputLimits { bytes: MAX_SECRET_BYTES + 2, time: timeout };
+        let bytes = program_output(command, "", limits).map_err(|error| match error {
+            ProgramOutputError::TooLong(_) => failed(format!("printed more than {MAX_SECRET_BYTES} bytes")),
+            ProgramOutputError::Failed(status) => {
+                failed(format!("has failed for `{name}` ({status}); run it in a terminal"))
+            }
+            error => failed(error.to_string()),
+        })?;
         let text = String::from_utf8(bytes).map_err(|_| failed("printed no text".to_owned()))?;
         let text = text.strip_suffix('\n').map_or(text.as_str(), |it| it.strip_suffix('\r').unwrap_or(it));
         check_secret(text).map_err(|error| failed(format!("printed no secret: {error}")))?;
@@ -88,16 +71,6 @@ impl SecretCommand {
 impl SecretSource for SecretCommand {
     fn secret(&self, name: &str) -> Result<Option<Secret>, String> {
         self.run(name, TIMEOUT).map(Some).map_err(|it| it.message)
-    }
-}
-
-/// A process that is killed and reaped when it is dropped.
-struct KilledOnDrop(Child);
-
-impl Drop for KilledOnDrop {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 

@@ -7,7 +7,6 @@
 //! values of the user's own variables, so that a renewed token needs no new approval.
 
 mod files;
-mod package;
 mod shown;
 
 use std::ffi::OsStr;
@@ -22,9 +21,9 @@ use mcp_host_model::{
 use mcp_host_registry::{ProgramPart, ProgramRecord};
 use mcp_host_transport::{ProgramSearch, ProgramSearchResult, find_program};
 
+use crate::state::packages::package;
 pub(crate) use files::FileAccess;
 use files::{hash_file, normalized};
-pub(crate) use package::unpinned_package;
 use shown::{ShownPaths, shown_arguments, shown_url};
 
 /// The longest word of a command line that may be the path of a script.
@@ -141,7 +140,7 @@ fn add_process(
         fields.show(ProgramPart::Arguments, paths.text(&argument));
     }
     let words: Vec<&str> = endpoint.args.iter().map(Secret::expose).collect();
-    if let Some(package) = package::package(&endpoint.command, &words) {
+    if let Some(package) = package(&endpoint.command, &words) {
         fields.show(ProgramPart::Package, package.to_string());
     }
     fields.add("folder", &endpoint.cwd.as_deref().unwrap_or(Path::new("")).to_string_lossy());

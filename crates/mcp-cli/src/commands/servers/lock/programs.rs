@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::ServerId;
+use mcp_host_model::{Endpoint, Secret, ServerId};
 use mcp_host_registry::{LockFile, ProgramRecord};
-use mcp_host_runtime::{HostSnapshot, ServerDefinitions, program_record, unpinned_package};
+use mcp_host_runtime::{HostSnapshot, ServerDefinitions, UnpinnedPackage, program_record};
 
 use super::action::LockAction;
 use crate::output::console::Console;
@@ -85,4 +85,13 @@ impl Programs {
         };
         self.unpinned.iter().map(note).collect()
     }
+}
+
+/// The package of a server with what to write, if each start may load another version of it.
+fn unpinned_package(server: &ResolvedServer) -> Option<String> {
+    let Endpoint::Stdio(endpoint) = &server.endpoint else { return None };
+    let words: Vec<&str> = endpoint.args.iter().map(Secret::expose).collect();
+    let package = UnpinnedPackage::of(&endpoint.command, &words)?;
+    let (requirement, pinned) = (&package.requirement, package.placeholder());
+    Some(format!("{requirement}: `mcp-host check --fix=pin` pins it, or write `{pinned}`"))
 }
