@@ -99,7 +99,7 @@ pub use crate::{
     edit::fix::{FixError, FixedFile, apply_fixes, fix_all},
     edit::inputs::prompts_for_inputs,
     edit::new_server::{NewServer, NewTransport, UrlTransportKind},
-    edit::proposed_sandbox::propose_sandbox,
+    edit::proposed_sandbox::{propose_sandbox, sandbox_text},
     edit::server_json::{PackageKind, PublishedServer, ServerJsonError, parse_server_json},
     edit::{Switch, add_server, remove_server, set_enabled},
     read::{DetectedReading, read, read_detecting},
@@ -109,7 +109,7 @@ pub use crate::{
     resolve::dotenv::{parse_editor_env_file, parse_env_file},
     resolve::server_secrets::ServerSecrets,
     resolve::{ResolveErrors, ResolvedServer, resolve},
-    syntax::template::is_secret_name,
+    syntax::template::{INPUT_PREFIX, is_secret_name},
     syntax::text_to_json,
 };
 

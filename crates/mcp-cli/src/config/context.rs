@@ -8,6 +8,7 @@ use mcp_host_runtime::{LoadRequest, SecretSources};
 use tokio::time::timeout;
 
 use crate::args::{DialectOptions, Format, GlobalArgs};
+use crate::config::input_prompt::InputPrompt;
 use crate::config::locate::ConfigPath;
 use crate::config::lock_mode::LockMode;
 use crate::config::project_trust::{ProjectTrust, approved_servers};
@@ -41,12 +42,15 @@ pub(crate) struct Context {
     pub(crate) project_trust: ProjectTrust,
     /// The user's secrets.
     pub(crate) secrets: SecretSources,
+    /// Questions for inputs without a value.
+    pub(crate) inputs: InputPrompt,
     progress_mode: ProgressMode,
 }
 
 impl Context {
     /// Creates the context from the flags. Fails with a message if they contradict each other.
     pub(crate) fn new(global: &GlobalArgs, format: Format, console: Console) -> Result<Context, String> {
+        let inputs = InputPrompt::new(console);
         Ok(Context {
             console,
             env_file: global.env_file.clone(),
@@ -55,7 +59,8 @@ impl Context {
             dialect: global.dialect_options()?,
             lock_mode: LockMode::from_args(global)?,
             project_trust: ProjectTrust::new(global.trust_project)?,
-            secrets: secret_sources(global.secret_command.clone()),
+            secrets: secret_sources(global.secret_command.clone(), inputs.clone()),
+            inputs,
             progress_mode: ProgressMode::for_console(console.err_is_terminal, console.verbosity),
         })
     }

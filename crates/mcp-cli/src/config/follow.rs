@@ -50,7 +50,9 @@ impl FollowedConfig {
 
 /// Follows files, and prints a note for each whose profile was detected.
 pub(crate) async fn follow(context: &Context, host: &Host, request: FollowRequest) -> FollowHandle {
+    let asking = context.inputs.ask_for_inputs();
     let follow_handle = host.follow(request).await;
+    drop(asking);
     for note in profile_notes(context, &follow_handle) {
         context.print(Report::err(context.console.note(&note))).await;
     }

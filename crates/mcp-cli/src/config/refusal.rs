@@ -93,9 +93,11 @@ pub(crate) async fn open_with_lock(
     path: Option<&Path>,
     used: UsedServers<'_>,
 ) -> Result<(ConfigFile, Option<Approval>), StartRefusal> {
+    let asking = context.inputs.ask_for_inputs();
     let file = context.open_and_report_about(path, used).await?;
     StartRefusal::check(&file)?;
     let file = context.ask_for_approval(file).await?;
+    drop(asking);
     let approval = load_approval(context, &file.path).await?;
     Ok((file, approval))
 }

@@ -24,10 +24,14 @@ pub(crate) fn open_secret_store() -> Result<SecretStore, StateFolderError> {
     Ok(SecretStore::open(folder, keyring_use()))
 }
 
-/// The sources of secrets: the store, then the user's program.
-pub(crate) fn secret_sources(command: Option<SecretCommand>) -> SecretSources {
+/// The sources of secrets: the store, then the user's program, then questions.
+pub(crate) fn secret_sources(
+    command: Option<SecretCommand>,
+    questions: impl SecretSource + 'static,
+) -> SecretSources {
     let mut sources: Vec<Box<dyn SecretSource>> = vec![Box::new(LazyStore::default())];
     sources.extend(command.map(|it| Box::new(it) as Box<dyn SecretSource>));
+    sources.push(Box::new(questions));
     SecretSources::new(sources)
 }
 

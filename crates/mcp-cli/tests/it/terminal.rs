@@ -44,6 +44,7 @@ impl Terminal {
             format!("HOME={path}"),
             format!("PATH={path}/bin:/usr/bin:/bin"),
             format!("XDG_STATE_HOME={path}/state"),
+            "MCP_HOST_KEYRING=off".to_owned(),
             "LANG=C.UTF-8".to_owned(),
             "TERM=screen-256color".to_owned(),
         ];

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::support::{PROGRAM, Run, Workspace};
+use crate::terminal::Terminal;
 
 const FILE: &str = "repo/.mcp.json";
 
@@ -76,7 +77,10 @@ fn rpt_304_found_configuration_reads_no_secret_until_it_is_approved() {
         assert_eq!(asked(), "", "{arguments:?}: {run:?}");
     }
     let trusted = run_with_command(&workspace, &["trust"]);
-    assert!(trusted.out.contains("    with DEMO_KEY\n    reads the secrets KEY\n"), "{trusted:?}");
+    assert!(
+        trusted.out.contains("    sets the variables: DEMO_KEY\n    reads your secrets: KEY\n"),
+        "{trusted:?}"
+    );
     assert_eq!(asked(), "");
     let call = run_with_command(&workspace, &["call", "env", "name=DEMO_KEY"]);
     assert_eq!((call.code, call.out.as_str()), (Some(0), "a planted-KEY\n"), "{call:?}");
@@ -115,6 +119,45 @@ fn input_without_a_value_is_read_from_the_secrets() {
     workspace.run_with_input(&["secret", "set", "MCP_INPUT_API_KEY"], "stored");
     let call = workspace.run(&["call", "vs", "env", "name=DEMO_KEY"]);
     assert_eq!((call.code, call.out.as_str()), (Some(0), "a stored\n"), "{call:?}");
+}
+
+/// RPT-309
+#[test]
+fn rpt_309_terminal_asks_for_an_input_and_keeps_it_when_asked() {
+    let workspace = workspace();
+    let entry = ENTRY.replace("${secret:KEY}", "${input:api-key}").replace("mcpServers", "servers");
+    let input =
+        r#"{"inputs": [{"type": "promptString", "id": "api-key", "description": "d", "password": true}], "#;
+    workspace.write("vs/.vscode/mcp.json", &entry.replacen('{', input, 1));
+    let call = "call vs env name=DEMO_KEY";
+    let answer = |keep: &str| {
+        let terminal = Terminal::start(&workspace, call, (100, 30))?;
+        terminal.until("A server needs the input `api_key` (not shown; Enter: none):");
+        terminal.types("planted-answer");
+        terminal.press(&["Enter"]);
+        let asked = terminal.until("Keep it for later starts, as the secret MCP_INPUT_API_KEY? [y/N]");
+        assert!(!asked.contains("planted"), "{asked}");
+        terminal.types(keep);
+        terminal.press(&["Enter"]);
+        terminal.until("a planted-answer");
+        Some(terminal.until("ended 0, the terminal is as before"))
+    };
+    if answer("n").is_none() {
+        return;
+    }
+    assert!(workspace.run(&["secret", "list"]).out.is_empty());
+    answer("y");
+    assert_eq!(workspace.run(&["secret", "list"]).out, "MCP_INPUT_API_KEY\n");
+    let stored = workspace.run(&["call", "vs", "env", "name=DEMO_KEY"]);
+    assert_eq!((stored.code, stored.out.as_str()), (Some(0), "a planted-answer\n"), "{stored:?}");
+    // A signal during the question leaves the terminal as it was, and `check` asks nothing.
+    workspace.run(&["secret", "remove", "MCP_INPUT_API_KEY"]);
+    let terminal = Terminal::start(&workspace, call, (100, 30)).unwrap();
+    terminal.until("needs the input");
+    terminal.press(&["C-c"]);
+    terminal.until("ended 130, the terminal is as before");
+    let terminal = Terminal::start(&workspace, "check vs", (100, 30)).unwrap();
+    assert!(!terminal.until("ended 1, ").contains("needs the input"));
 }
 
 /// RPT-306

@@ -278,11 +278,14 @@ pub fn find_unexpanded_reference(parts: &[TemplatePart]) -> Option<UnexpandedRef
     })
 }
 
+/// The beginning of the names of variables and secrets for inputs.
+pub const INPUT_PREFIX: &str = "MCP_INPUT_";
+
 /// The environment variable for an input: `MCP_INPUT_` and the first 64 characters of its id in capitals. Characters
 /// other than ASCII letters and digits become `_`.
 pub fn input_variable(id: &str) -> String {
     let plain = id.chars().map(|it| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' });
-    format!("MCP_INPUT_{}", plain.take(64).collect::<String>())
+    format!("{INPUT_PREFIX}{}", plain.take(64).collect::<String>())
 }
 
 /// Parses a text into a [`ConfigValue`].
