@@ -24,8 +24,8 @@ pub(crate) use files::{
 pub(crate) use global::{DialectOptions, Format, GlobalArgs, LockPolicyArg, RequestedFormat};
 pub(crate) use schema::{SchemaArgs, UnprovenPolicy};
 pub(crate) use servers::{
-    CallArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, PromptArgs, ResourcesArgs, ServerArgs,
-    ShellArgs, SkillsArgs, TasksArgs, ToolsArgs, TrustArgs, WatchArgs,
+    CallArgs, DoctorArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, PromptArgs, ResourcesArgs,
+    ServerArgs, ShellArgs, SkillsArgs, TasksArgs, ToolsArgs, TrustArgs, WatchArgs,
 };
 pub(crate) use serving::{AcpCheckArgs, DemoServerArgs, RecordArgs, ReplayArgs, ServeArgs};
 
@@ -114,7 +114,7 @@ pub(crate) enum Command {
     /// Start the servers and list their skills, or print a file of one
     Skills(SkillsArgs),
     /// Test each server step by step, and explain the first step that fails
-    Doctor(ServerArgs),
+    Doctor(DoctorArgs),
     /// Log in to a server in a browser; other commands use the stored login
     Login(LoginArgs),
     /// Approve what the servers offer in a lock file, or show what has changed since

@@ -26,6 +26,16 @@ pub(crate) struct ServerArgs {
     pub(crate) server: Option<String>,
 }
 
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) servers: ServerArgs,
+    /// Start each server many times, and propose the smallest `sandbox` in which it starts and lists its tools (Linux)
+    #[arg(long)]
+    pub(crate) learn: bool,
+}
+
 /// Arguments of `resources`.
 #[derive(Debug, Args)]
 pub(crate) struct ResourcesArgs {

@@ -2,6 +2,9 @@
 
 use mcp_host_model::{Sandbox, SandboxPreset};
 
+use crate::dialect::sandbox::written;
+use crate::syntax::output::QuoteStyle;
+
 /// The ports of DNS and of package registries.
 const REGISTRY_PORTS: [u16; 2] = [53, 443];
 
@@ -25,6 +28,21 @@ pub fn propose_sandbox(command: &str) -> Sandbox {
     res.write = caches.iter().map(|it| (*it).to_owned()).collect();
     res.ports = REGISTRY_PORTS.to_vec();
     res
+}
+
+/// The value of the key `sandbox` on one line, as JSON.
+///
+/// ```
+/// use mcp_host_config::sandbox_text;
+/// use mcp_host_model::{Sandbox, SandboxPreset};
+///
+/// let mut sandbox = Sandbox::new(SandboxPreset::Project);
+/// assert_eq!(sandbox_text(&sandbox), r#""project""#);
+/// sandbox.read = vec!["~/data".to_owned()];
+/// assert_eq!(sandbox_text(&sandbox), r#"{"preset": "project", "read": ["~/data"]}"#);
+/// ```
+pub fn sandbox_text(sandbox: &Sandbox) -> String {
+    written(sandbox).to_flow(QuoteStyle::Always)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! that are ready when the first ones are printed are in the order of the file, later ones in the order of their ends.
 
 mod findings;
+mod learn;
 mod lists;
 mod lock_check;
 mod network;
@@ -18,7 +19,7 @@ use std::path::Path;
 use mcp_host_model::ErrorKind;
 use mcp_host_runtime::{DesiredServers, FailedServer, HostError};
 
-use crate::args::{Format, ServerArgs};
+use crate::args::{DoctorArgs, Format, ServerArgs};
 use crate::config::context::Context;
 use crate::config::file::ConfigFile;
 use crate::config::lock::load_approval;
@@ -33,16 +34,21 @@ use server_tests::ServerTests;
 /// Tests the servers of a configuration. A signal ends the tests; what is known then is printed.
 pub(crate) async fn run(
     context: &Context,
-    servers: &ServerArgs,
+    args: &DoctorArgs,
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
+    let DoctorArgs { servers, learn } = args;
     let (desired, lock) = run_until_signal(signals, prepare(context, servers)).await??;
+    let named = SuggestedFile::named(servers.file.as_deref().unwrap_or(Path::new("")));
+    if *learn {
+        let work = async { context.print(learn::learn(context, desired, &lock, &named).await).await };
+        return Ok(run_until_signal(signals, work).await.unwrap_or_else(Exit::Signal));
+    }
     let mut tests = ServerTests::start(context, desired, lock);
     let signal = run_until_signal(signals, tests.wait()).await.err();
     let mut report = tests.final_report();
     if report.exit == Exit::Success && signal.is_none() && context.format == Format::Text {
-        let file = SuggestedFile::named(servers.file.as_deref().unwrap_or(Path::new("")));
-        let tools = format!("`{}` lists their tools", file.command("tools"));
+        let tools = format!("`{}` lists their tools", named.command("tools"));
         report.after.push_str(&context.console.suggestion(&tools));
     }
     match signal {
@@ -56,9 +62,11 @@ pub(crate) async fn run(
 /// entries are still tested.
 async fn prepare(context: &Context, servers: &ServerArgs) -> Result<(DesiredServers, LockState), Failure> {
     let ServerArgs { file, server } = servers;
+    let asking = context.inputs.ask_for_inputs();
     let file = context.open_and_report(file.as_deref()).await?;
     let lock = LockState::new(load_approval(context, &file.path).await);
     let file = context.ask_for_approval(file).await?;
+    drop(asking);
     let desired = if file.loaded.refused { refused_servers(&file) } else { file.loaded.desired };
     Ok((select_server(desired, server.as_deref())?, lock))
 }

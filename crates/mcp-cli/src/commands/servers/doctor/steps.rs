@@ -36,11 +36,21 @@ pub(super) async fn test_server(
     server: ResolvedServer,
     lock: LockState,
 ) -> Option<CatalogServer> {
-    let mut lists = None;
-    // The result is not needed: a failure is visible in the last step.
-    let _ = run_steps(&step_log, &server, &lock, &mut lists).await;
+    let lists = read_lists(&step_log, &server, &lock).await;
     let (id, exposure) = (server.spec.id, server.spec.exposure);
     lists.map(|lists| CatalogServer::new(id, exposure, Arc::new(lists)))
+}
+
+/// Starts a server, reads its lists and ends it. Dropping the future ends the process that it started.
+pub(super) async fn read_lists(
+    step_log: &StepLog,
+    server: &ResolvedServer,
+    lock: &LockState,
+) -> Option<ServerLists> {
+    let mut lists = None;
+    // The result is not needed: a failure is visible in the last step.
+    let _ = run_steps(step_log, server, lock, &mut lists).await;
+    lists
 }
 
 /// Runs the steps and stores the lists in `offered` once they are read. Returns `None` if a step failed.
