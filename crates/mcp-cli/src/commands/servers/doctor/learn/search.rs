@@ -12,7 +12,7 @@ use mcp_host_model::{Sandbox, SandboxPreset};
 const MAX_STARTS: usize = 300;
 
 /// The maximum number of entries of a folder that are tried one by one.
-const MAX_ENTRIES: usize = 500;
+const MAX_ENTRIES: usize = 4096;
 
 /// The maximum number of needed entries that replace their folder. A folder with more, such as one of packages, is
 /// allowed as a whole.
