@@ -173,7 +173,9 @@ fn change_texts(pending: &PendingServer<'_>, before: Option<&ProgramRecord>) -> 
         let old = if old.is_empty() { "none".to_owned() } else { format!("`{}`", old.join(" ")) };
         vec![format!("{} (before: {old})", part.as_str())]
     };
-    parts.into_iter().flat_map(change).collect()
+    // The package is one of the arguments.
+    let is_shown = |it: &ProgramPart| *it != ProgramPart::Package || !parts.contains(&ProgramPart::Arguments);
+    parts.iter().copied().filter(is_shown).flat_map(change).collect()
 }
 
 /// The files that were added, removed or edited.

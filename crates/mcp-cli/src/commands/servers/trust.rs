@@ -70,7 +70,12 @@ fn approve(
     let shown: String = pending.iter().map(start_text).collect::<String>() + rights_text(&pending);
     let is_asked = !pending.is_empty() && is_interactive();
     if is_asked {
-        context.console.print(&Report::err(format!("{shown}Approve them? [y/N] ")));
+        let question = format!(
+            "{} has {} to approve. Nothing of it is started:\n{shown}Approve? [y/N] ",
+            sanitize::line(&loaded.path),
+            count(pending.len(), "server")
+        );
+        context.console.print(&Report::err(question));
         if !is_confirmed(io::stdin().lock()) {
             return Ok(Report { exit: Exit::Failure, ..Report::err("nothing is approved\n".to_owned()) });
         }
