@@ -174,7 +174,7 @@ pub use state::keyring_token_store::KeyringTokenStore;
 #[cfg(feature = "oauth")]
 pub use state::logins::{LoginHelp, LoginOptions, Logins};
 pub use state::packages::{PackageError, PackageRegistry, UnpinnedPackage};
-pub use state::published::{HostSnapshot, ServerState, ServerStatus};
+pub use state::published::{HostSnapshot, InstanceSnapshot, ServerState, ServerStatus};
 pub use state::secrets::command::SecretCommand;
 pub use state::secrets::store::{KeyringUse, SecretPlace, SecretStore};
 pub use state::secrets::{MAX_SECRET_BYTES, SecretError, SecretSources};

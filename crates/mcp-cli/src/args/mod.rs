@@ -7,6 +7,7 @@ mod call_rules;
 mod choice;
 mod files;
 mod global;
+mod hosts;
 mod limit;
 mod schema;
 mod servers;
@@ -22,6 +23,7 @@ pub(crate) use files::{
     SecretCommandArgs, SetArgs, TransportName,
 };
 pub(crate) use global::{DialectOptions, Format, GlobalArgs, LockPolicyArg, RequestedFormat};
+pub(crate) use hosts::{RestartArgs, StopArgs};
 pub(crate) use schema::{SchemaArgs, UnprovenPolicy};
 pub(crate) use servers::{
     CallArgs, DoctorArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, PromptArgs, ResourcesArgs,
@@ -129,6 +131,12 @@ pub(crate) enum Command {
     Call(CallArgs),
     /// Show the calls that wait for your approval in running hosts, and answer them
     Approvals(ApprovalsArgs),
+    /// List the hosts of this user that run, with their servers and clients
+    Ps,
+    /// Stop a host that runs; running calls may finish
+    Stop(StopArgs),
+    /// Restart a server in the hosts that run
+    Restart(RestartArgs),
     /// Get one prompt with its arguments and print its messages
     Prompt(PromptArgs),
     /// Show a task that `call --detach` has started, wait for its result, or cancel it

@@ -6,6 +6,7 @@
 mod calls;
 pub(crate) mod completions;
 mod files;
+mod hosts;
 mod man;
 mod servers;
 mod serving;
@@ -17,6 +18,7 @@ use crate::args::{
 };
 use crate::commands::calls::{approvals, call, prompt, record, shell, tasks};
 use crate::commands::files::{acp_check, check, convert, edit, import, schema, secret};
+use crate::commands::hosts::{ps, restart, stop};
 use crate::commands::servers::list::ListTarget;
 use crate::commands::servers::list::name_filter::NameFilter;
 use crate::commands::servers::list::tools::ToolsView;
@@ -107,6 +109,9 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         Command::Approvals(args) => {
             run_on_runtime(async |signals| approvals::run(&context, args, signals).await)
         }
+        Command::Ps => run_on_runtime(async |signals| ps::run(&context, signals).await),
+        Command::Stop(args) => run_on_runtime(async |signals| stop::run(&context, args, signals).await),
+        Command::Restart(args) => run_on_runtime(async |signals| restart::run(&context, args, signals).await),
         Command::Prompt(args) => {
             let args = args.resolve_file(names_config).map_err(Failure::usage)?;
             run_on_runtime(async |signals| prompt::run(&context, &args, signals).await)

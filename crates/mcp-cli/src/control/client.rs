@@ -4,13 +4,20 @@ use std::io;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::control::protocol::{ControlReply, ControlRequest, MAX_LINE_BYTES, to_line};
 use crate::control::system::{ControlStream, connect_all};
+use crate::runtime::system::is_running;
 
 /// The maximum time for a reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The maximum time for a reply after which servers have started or stopped.
+const SLOW_REPLY_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How often it is checked whether a host has ended.
+const END_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The maximum size of a reply, in lines of requests.
 const MAX_REPLY_BYTES: u64 = 16 * MAX_LINE_BYTES as u64;
@@ -32,11 +39,30 @@ impl ControlClient {
 
     /// Sends a request, and returns the reply.
     pub(crate) async fn request(&mut self, request: &ControlRequest) -> io::Result<ControlReply> {
-        timeout(REPLY_TIMEOUT, async {
-            self.send(request).await?;
-            self.next_reply().await?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        timeout(REPLY_TIMEOUT, self.exchange(request)).await?
+    }
+
+    /// Sends a request for which servers start or stop, and returns the reply.
+    pub(crate) async fn request_slowly(&mut self, request: &ControlRequest) -> io::Result<ControlReply> {
+        timeout(SLOW_REPLY_TIMEOUT, self.exchange(request)).await?
+    }
+
+    async fn exchange(&mut self, request: &ControlRequest) -> io::Result<ControlReply> {
+        self.send(request).await?;
+        self.next_reply().await?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Waits until the host has ended. Fails if that takes too long.
+    pub(crate) async fn wait_until_ended(&mut self) -> io::Result<()> {
+        timeout(SLOW_REPLY_TIMEOUT, async {
+            // A host that ends may also reset the connection. Its servers end after that.
+            while let Ok(Some(_)) = self.next_reply().await {}
+            while is_running(self.process) {
+                sleep(END_POLL_INTERVAL).await;
+            }
         })
-        .await?
+        .await?;
+        Ok(())
     }
 
     /// Sends a request.

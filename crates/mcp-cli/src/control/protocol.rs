@@ -14,6 +14,12 @@ pub(crate) enum ControlRequest {
     ListApprovals,
     /// The same, now and after each change, until the connection ends.
     WatchApprovals,
+    /// What the host runs, and for whom.
+    Status,
+    /// Ends the host as a signal does.
+    Stop,
+    /// Restarts a server, and waits until it accepts calls.
+    Restart { server: String },
     /// Answers the question of a call.
     Answer {
         /// The number of the question.
@@ -42,8 +48,61 @@ pub(crate) enum ControlReply {
     Approvals { waiting: Vec<WaitingCall> },
     /// The number of calls that an answer decided.
     Answered { calls: usize },
+    /// What the host runs.
+    Status(Box<HostStatus>),
+    /// The request was carried out.
+    Done,
     /// The request was refused.
     Error { message: String },
+}
+
+/// What a host runs, and for whom.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct HostStatus {
+    /// How its clients connect: `stdio`, `shared` or `http`.
+    pub(crate) kind: String,
+    /// The version of the program.
+    pub(crate) version: String,
+    /// The configuration file.
+    pub(crate) file: String,
+    /// The log, if it is a file.
+    pub(crate) log: Option<String>,
+    /// How long it runs, in seconds.
+    pub(crate) seconds: u64,
+    pub(crate) servers: Vec<HostedServer>,
+    /// The clients that share the host. Those over HTTP are not known.
+    pub(crate) clients: Vec<HostedClient>,
+}
+
+/// A server of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HostedServer {
+    pub(crate) name: String,
+    pub(crate) state: String,
+    pub(crate) error: Option<String>,
+    pub(crate) instances: Vec<ServerInstance>,
+}
+
+/// A running instance of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ServerInstance {
+    /// Its process id, if it is a process.
+    pub(crate) process: Option<u32>,
+    /// How long it runs, in seconds.
+    pub(crate) seconds: u64,
+    /// Whether one client alone has it.
+    pub(crate) leased: bool,
+}
+
+/// A client of a shared host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HostedClient {
+    /// The process id that it has started.
+    pub(crate) process: u32,
+    /// Its working folder.
+    pub(crate) folder: String,
+    /// How long it is connected, in seconds.
+    pub(crate) seconds: u64,
 }
 
 /// A call that waits for an approval.

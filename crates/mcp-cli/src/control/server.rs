@@ -4,18 +4,20 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use mcp_host_runtime::{PendingQuestion, PendingQuestions};
+use mcp_host_model::ServerId;
+use mcp_host_runtime::{Host, PendingQuestion, PendingQuestions};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::control::protocol::{
-    CallDescription, ControlReply, ControlRequest, MAX_LINE_BYTES, WaitingCall, call_answer, parse_request,
-    to_line,
+    CallDescription, ControlReply, ControlRequest, HostStatus, MAX_LINE_BYTES, WaitingCall, call_answer,
+    parse_request, to_line,
 };
 use crate::control::system::{ControlListener, ControlStream};
 use crate::output::shown_arguments;
+use crate::runtime::system::terminate_self;
 
 /// The maximum number of connections. Further ones wait.
 const MAX_CONNECTIONS: usize = 16;
@@ -25,6 +27,26 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The pause after a connection that could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+/// What the control socket is about.
+#[derive(Clone)]
+pub(crate) struct ControlledHost {
+    pub(crate) host: Arc<Host>,
+    pub(crate) questions: PendingQuestions,
+    /// Returns the current status.
+    pub(crate) status: Arc<dyn Fn() -> HostStatus + Send + Sync>,
+}
+
+impl ControlledHost {
+    /// Restarts a server.
+    async fn restart(&self, server: &str) -> ControlReply {
+        let restarted = match ServerId::parse(server) {
+            Ok(id) => self.host.restart(&id).await.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        restarted.map_or_else(|message| ControlReply::Error { message }, |()| ControlReply::Done)
+    }
+}
 
 /// The control socket of this process.
 pub(crate) struct ControlServer {
@@ -38,18 +60,18 @@ impl ControlServer {
     }
 
     /// Serves connections until the future is dropped.
-    pub(crate) async fn serve(&self, questions: &PendingQuestions) -> std::convert::Infallible {
+    pub(crate) async fn serve(&self, subject: &ControlledHost) -> std::convert::Infallible {
         let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();
         loop {
             let permit = Arc::clone(&permits).acquire_owned().await.expect("the semaphore is not closed");
             match self.listener.accept().await {
                 Ok(stream) => {
-                    let questions = questions.clone();
+                    let subject = subject.clone();
                     connections.spawn(async move {
                         let _permit = permit;
                         // The peer may end the connection at any time.
-                        let _ = serve_connection(stream, &questions).await;
+                        let _ = serve_connection(stream, &subject).await;
                     });
                     while connections.try_join_next().is_some() {}
                 }
@@ -63,7 +85,8 @@ impl ControlServer {
 }
 
 /// Answers the requests of a connection until it ends.
-async fn serve_connection(stream: ControlStream, questions: &PendingQuestions) -> io::Result<()> {
+async fn serve_connection(stream: ControlStream, subject: &ControlledHost) -> io::Result<()> {
+    let questions = &subject.questions;
     let (reader, mut writer) = tokio::io::split(stream);
     let mut reader = BufReader::new(reader);
     loop {
@@ -82,6 +105,12 @@ async fn serve_connection(stream: ControlStream, questions: &PendingQuestions) -
             Ok(ControlRequest::Answer { id, allow, remember }) => {
                 ControlReply::Answered { calls: questions.answer(id, call_answer(allow, remember)) }
             }
+            Ok(ControlRequest::Status) => ControlReply::Status(Box::new((subject.status)())),
+            Ok(ControlRequest::Stop) => match terminate_self() {
+                Ok(()) => ControlReply::Done,
+                Err(error) => ControlReply::Error { message: format!("the host cannot be stopped: {error}") },
+            },
+            Ok(ControlRequest::Restart { server }) => subject.restart(&server).await,
             Ok(ControlRequest::WatchApprovals) => {
                 let mut changes = questions.subscribe();
                 let mut unexpected = [0];
@@ -127,6 +156,7 @@ fn to_waiting_call(pending: &PendingQuestion) -> WaitingCall {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
+    use mcp_host_runtime::HostOptions;
     use tokio::net::UnixStream;
 
     use super::*;
@@ -134,8 +164,12 @@ mod tests {
     /// Sends bytes on a connection, and returns all replies.
     async fn exchange(bytes: &[u8]) -> String {
         let (client, server) = UnixStream::pair().unwrap();
-        let questions = PendingQuestions::new();
-        let served = tokio::spawn(async move { serve_connection(server, &questions).await });
+        let subject = ControlledHost {
+            host: Arc::new(Host::start(HostOptions::default())),
+            questions: PendingQuestions::new(),
+            status: Arc::new(HostStatus::default),
+        };
+        let served = tokio::spawn(async move { serve_connection(server, &subject).await });
         let (mut reader, mut writer) = client.into_split();
         let bytes = bytes.to_vec();
         let writing = tokio::spawn(async move {

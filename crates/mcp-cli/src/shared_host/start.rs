@@ -5,7 +5,7 @@
 
 use std::env;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::process::Stdio;
+use std::process::{ChildStdout, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -45,15 +45,19 @@ pub(crate) fn connect_or_start(
 ) -> Result<HostConnection, Failure> {
     let deadline = Instant::now() + START_TIMEOUT;
     let log_start = log.map_or(0, HostLog::size);
-    let mut is_started_by_us = false;
+    let mut own_host: Option<BufReader<ChildStdout>> = None;
     loop {
-        match connect(identity, deadline) {
-            Ok(connection) => return Ok(connection),
-            // The host that was started here has ended before it accepted the client.
-            Err(_) if is_started_by_us => return Err(start_failure(log, log_start)),
+        match (connect(identity, deadline), &mut own_host) {
+            (Ok(connection), _) => return Ok(connection),
+            // The host that was started here ends before it has accepted the client.
+            (Err(_), Some(stdout)) => {
+                // It keeps its standard output open until it has ended, and so has logged the reason.
+                let _ = io::copy(stdout, &mut io::sink());
+                return Err(start_failure(log, log_start));
+            }
             // There is no host, or it ends.
-            Err(error) if is_absent(&error) => {}
-            Err(error) => {
+            (Err(error), None) if is_absent(&error) => {}
+            (Err(error), None) => {
                 return Err(
                     Failure::new(format!("the shared host cannot be reached: {error}")).help(Some(HELP))
                 );
@@ -63,11 +67,11 @@ pub(crate) fn connect_or_start(
             let message = "another process has not finished to start the shared host in time";
             return Err(Failure::new(message).help(Some(HELP)));
         }
-        let started = start(log).map_err(|error| {
+        let StartedHost { line, stdout } = start(log).map_err(|error| {
             Failure::new(format!("the shared host cannot be started: {error}")).help(Some(HELP))
         })?;
-        match started.as_str() {
-            LISTENING => is_started_by_us = true,
+        match line.trim_end() {
+            LISTENING => own_host = Some(stdout),
             TAKEN => thread::sleep(RETRY_PAUSE),
             _ => return Err(start_failure(log, log_start)),
         }
@@ -117,8 +121,16 @@ fn connect(identity: &HostIdentity, deadline: Instant) -> io::Result<HostConnect
     Ok(HostConnection { stream, process })
 }
 
-/// Starts the host. Returns the first line of its standard output; empty if it ends without one.
-fn start(log: Option<&HostLog>) -> io::Result<String> {
+/// A host that was started.
+struct StartedHost {
+    /// The first line of its standard output; empty if it has ended without one.
+    line: String,
+    /// The rest of its standard output.
+    stdout: BufReader<ChildStdout>,
+}
+
+/// Starts the host.
+fn start(log: Option<&HostLog>) -> io::Result<StartedHost> {
     let stderr = match log {
         Some(log) => Stdio::from(log.open()?),
         None => Stdio::null(),
@@ -131,13 +143,11 @@ fn start(log: Option<&HostLog>) -> io::Result<String> {
         .stdout(Stdio::piped())
         .stderr(stderr)
         .spawn()?;
+    let mut stdout = BufReader::new(starter.stdout.take().expect("its standard output is a pipe"));
     let mut line = String::new();
-    let stdout = starter.stdout.take();
-    if let Some(stdout) = stdout {
-        BufReader::new(stdout.take(MAX_GREETING_BYTES)).read_line(&mut line)?;
-    }
+    stdout.by_ref().take(MAX_GREETING_BYTES).read_line(&mut line)?;
     starter.wait()?;
-    Ok(line.trim_end().to_owned())
+    Ok(StartedHost { line, stdout })
 }
 
 /// Starts the host in a session of its own, with the same streams: the process in between.

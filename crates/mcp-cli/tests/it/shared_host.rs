@@ -255,6 +255,61 @@ fn sh_003_socket_is_private_and_survives_hostile_peers() {
     assert!(run.err.contains("other users can open"), "{run:?}");
 }
 
+// SH-009: `ps` shows hosts, servers and clients. SH-010: `restart` and `stop`.
+#[test]
+fn sh_010_running_hosts_are_listed_restarted_and_stopped() {
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    assert_eq!(workspace.run(&["ps"]).out, "no host runs\n");
+    let none = workspace.run(&["stop"]);
+    assert!(none.code == Some(1) && none.err.contains("no host runs"), "{none:?}");
+    let (mut first, host) = Client::start(&workspace, &[]);
+    let (mut second, _) = Client::start(&workspace, &[]);
+    first.echo(10, "a");
+    let server = only_child(host);
+    let listed = workspace.run(&["ps", "--format", "json"]).json();
+    let shown = &listed["hosts"][0];
+    assert_eq!((&shown["id"], &shown["kind"]), (&host.into(), &"shared".into()), "{listed}");
+    assert!(shown["file"].as_str().unwrap().ends_with(".minds/mcp.yaml"), "{listed}");
+    let servers = &shown["servers"][0];
+    assert_eq!((&servers["name"], &servers["state"]), (&"demo".into(), &"ready".into()), "{listed}");
+    assert_eq!(servers["instances"][0]["process"], server, "{listed}");
+    let clients: Vec<u64> =
+        shown["clients"].as_array().unwrap().iter().map(|it| it["process"].as_u64().unwrap()).collect();
+    assert_eq!(clients, [first.shim.id(), second.shim.id()].map(u64::from), "{listed}");
+    let has_memory = |process: &Value| process["memory_bytes"].as_u64().is_some_and(|memory| memory > 0);
+    assert!(has_memory(shown) && shown["processes"].as_array().unwrap().iter().all(has_memory), "{listed}");
+    let text = workspace.run(&["ps"]).out;
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 5, "{text}");
+    for (line, words) in lines.iter().zip([
+        ["ID", "MEMORY", "FOLDER"],
+        ["host (shared)", "running", "mcp.yaml"],
+        ["server demo", "ready", "MiB"],
+        ["client", "connected", workspace.path().to_str().unwrap()],
+        ["client", "connected", "MiB"],
+    ]) {
+        assert!(words.iter().all(|word| line.contains(word)), "{words:?} {text}");
+    }
+
+    let unknown = workspace.run(&["restart", "nobody"]);
+    assert!(unknown.code == Some(1) && unknown.err.contains("the servers are: demo"), "{unknown:?}");
+    let other = workspace.run(&["restart", "demo", "--host", "other.json"]);
+    assert!(other.code == Some(1) && other.err.contains("no host runs for `other.json`"), "{other:?}");
+    let restarted = workspace.run(&["restart", "demo", "--host", "."]);
+    assert!(restarted.out.starts_with(&format!("restarted demo in the host {host} (")), "{restarted:?}");
+    wait_until_dead(&[server]);
+    second.echo(11, "b");
+    let server = only_child(host);
+
+    let stopped = workspace.run(&["stop", &host.to_string()]);
+    assert!(stopped.out.starts_with(&format!("stopped {host} (")), "{stopped:?}");
+    assert!(!is_alive(host) && !is_alive(server));
+    for client in [&mut first, &mut second] {
+        assert_eq!(wait_for_exit(&mut client.shim), Some(1));
+    }
+    assert_eq!(workspace.run(&["ps"]).out, "no host runs\n");
+}
+
 /// Clients and hosts are killed in a random order. `MCP_TEST_KILLS` sets a larger number of kills.
 #[test]
 fn sh_004_killed_processes_leave_no_orphan_and_no_wrong_answer() {

@@ -12,6 +12,7 @@ use crate::config::approval::ServerDefinitions;
 use crate::config::approval::server_identity;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
+use crate::state::published::InstanceSnapshot;
 use crate::supervisor::instance::InstanceRef;
 use crate::supervisor::lists::ListSnapshot;
 use crate::supervisor::machine::{InstructionsAccess, Route, RouteTarget};
@@ -29,6 +30,20 @@ fn running_instances(
     });
     let leased = leases.active.iter().map(|((_, id), lease)| (id.clone(), Arc::clone(&lease.instance)));
     shared.chain(leased).filter(|it| server.is_none_or(|server| it.0 == *server)).collect()
+}
+
+/// Returns snapshots of all running instances, by server and dialog.
+pub(crate) fn instance_snapshots(supervisor: &SupervisorHandle) -> Vec<InstanceSnapshot> {
+    let running = running_instances(supervisor, None).into_iter();
+    let snapshot = |(server, instance): (ServerId, InstanceRef)| InstanceSnapshot {
+        server,
+        dialog: instance.dialog().cloned(),
+        pid: instance.pid(),
+        started: instance.created_at(),
+    };
+    let mut snapshots: Vec<_> = running.map(snapshot).collect();
+    snapshots.sort_by(|left, right| (&left.server, &left.dialog).cmp(&(&right.server, &right.dialog)));
+    snapshots
 }
 
 /// Returns the last report of a running or leased server about itself.

@@ -4,6 +4,7 @@
 //! [`RoutingTable`](crate::supervisor::machine::RoutingTable), which is published together with it.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use mcp_host_model::{Era, ServerId, ServerName, Sharing};
 use mcp_host_registry::{ActiveProblem, Catalog, Projection, Provider, project};
@@ -11,6 +12,7 @@ use serde::{Serialize, Serializer};
 use strum::IntoStaticStr;
 
 use crate::error::HostError;
+use crate::state::dialog_id::DialogId;
 
 /// The state of a host at one moment.
 #[derive(Debug, Clone, Serialize, Default)]
@@ -42,6 +44,20 @@ impl HostSnapshot {
     pub fn server_ids(&self) -> impl Iterator<Item = &ServerId> {
         self.servers.iter().filter_map(|status| status.id.id())
     }
+}
+
+/// A snapshot of a running instance, shared or leased.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InstanceSnapshot {
+    /// The server.
+    pub server: ServerId,
+    /// The dialog that leases it; `None` for a shared one.
+    pub dialog: Option<DialogId>,
+    /// The process id of a stdio server.
+    pub pid: Option<u32>,
+    /// The start time.
+    pub started: SystemTime,
 }
 
 /// The status of one server.

@@ -136,6 +136,11 @@ impl Instance {
         self.created.1
     }
 
+    /// Returns the dialog that leases it; `None` for a shared instance.
+    pub(crate) fn dialog(&self) -> Option<&DialogId> {
+        self.dialog.as_ref()
+    }
+
     /// Returns the process id of a stdio server.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.process.id()

@@ -11,8 +11,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use nix::fcntl::OFlag;
+use nix::sys::signal::{Signal as NixSignal, kill, raise};
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
-use nix::unistd::{geteuid, setsid};
+use nix::unistd::{Pid, geteuid, setsid};
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::sleep;
 
@@ -118,6 +119,16 @@ pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
 /// Leaves the session of the terminal, so that its signals do not reach this process.
 pub(crate) fn detach() -> io::Result<()> {
     setsid().map(drop).map_err(io::Error::from)
+}
+
+/// Whether a process of this user exists.
+pub(crate) fn is_running(process: u32) -> bool {
+    i32::try_from(process).is_ok_and(|process| kill(Pid::from_raw(process), None).is_ok())
+}
+
+/// Sends SIGTERM to this process.
+pub(crate) fn terminate_self() -> io::Result<()> {
+    raise(NixSignal::SIGTERM).map_err(io::Error::from)
 }
 
 /// The file of this program. On Linux it is the running one, also if another version has replaced it.

@@ -100,6 +100,16 @@ pub(crate) fn detach() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// No: there is no control socket that names a process.
+pub(crate) fn is_running(_: u32) -> bool {
+    false
+}
+
+/// Fails: there is no control socket that asks for it.
+pub(crate) fn terminate_self() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// A command that starts this program again.
 pub(crate) fn own_program() -> io::Result<Command> {
     env::current_exe().map(Command::new)

@@ -11,6 +11,7 @@ mod process_metrics;
 mod questions;
 mod resources;
 mod shared;
+mod status;
 mod tokens;
 
 use std::convert::Infallible;
@@ -33,7 +34,7 @@ use crate::args::ServeArgs;
 use crate::config::call_rules::read_rules;
 use crate::config::context::Context;
 use crate::config::follow::{FollowedConfig, follow};
-use crate::control::server::ControlServer;
+use crate::control::server::{ControlServer, ControlledHost};
 use crate::host;
 use crate::host::call_prompt::NoPrompt;
 use crate::output::console::Verbosity;
@@ -50,6 +51,7 @@ use hang_up::handle_hang_ups;
 use metrics::MetricsRecorder;
 use questions::LoggedQuestions;
 use shared::SharedHost;
+use status::StatusSource;
 use tokens::{TokenSource, ViewLimits, publish_views};
 
 /// How long the shutdown may take after running requests have ended or were cancelled.
@@ -116,13 +118,20 @@ pub(crate) async fn run(
     options.calls = Arc::new(RulePolicy::new(rules));
     let shutdown_limit = prepared.options.bounds.shutdown_grace + SHUTDOWN_MARGIN;
     let host = Arc::new(Host::start(options));
+    let (kind, shared) = match &prepared.endpoint {
+        ServeEndpoint::Stdio => ("stdio", None),
+        ServeEndpoint::Shared(shared) => ("shared", Some(shared)),
+        ServeEndpoint::Http { .. } => ("http", None),
+    };
+    let status = StatusSource::new(kind, shared, &request);
+    let subject = status.controlled_host(&host, questions);
     let (stop_sender, stop_receiver) = oneshot::channel();
     let serving = async {
         let follow_handle = follow(context, &host, request).await;
         tokio::select! {
             () = handle_hang_ups(hang_up, follow_handle.reload_trigger(), audit.as_ref()) => Ok(()),
             served = serve(&host, follow_handle, prepared, stop_receiver) => served,
-            never = serve_control_socket(control.as_ref(), &questions) => match never {},
+            never = serve_control_socket(control.as_ref(), &subject) => match never {},
         }
     };
     // After a signal, running requests finish and the clients are notified.
@@ -147,9 +156,9 @@ fn open_control_socket() -> Option<ControlServer> {
 }
 
 /// Serves the control socket, if there is one. Never returns.
-async fn serve_control_socket(control: Option<&ControlServer>, questions: &PendingQuestions) -> Infallible {
+async fn serve_control_socket(control: Option<&ControlServer>, subject: &ControlledHost) -> Infallible {
     match control {
-        Some(control) => control.serve(questions).await,
+        Some(control) => control.serve(subject).await,
         None => std::future::pending().await,
     }
 }

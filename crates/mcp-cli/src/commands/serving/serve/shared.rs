@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use mcp_host_gateway::{Gateway, serve_stdio};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -45,17 +45,29 @@ pub(super) struct SharedHost {
 
 /// The clients of a shared host, by their number.
 #[derive(Clone, Default)]
-struct SharedClients(Arc<Mutex<BTreeMap<u64, SharedClient>>>);
+pub(super) struct SharedClients(Arc<Mutex<BTreeMap<u64, SharedClient>>>);
 
 /// A client of a shared host.
-struct SharedClient {
+pub(super) struct SharedClient {
     /// What its shim has sent.
-    greeting: ShimGreeting,
+    pub(super) greeting: ShimGreeting,
+    /// When it connected.
+    pub(super) since: SystemTime,
     /// The connection, for the farewell.
     stream: ShimStream,
 }
 
 impl SharedHost {
+    /// The clients.
+    pub(super) fn clients(&self) -> SharedClients {
+        self.clients.clone()
+    }
+
+    /// The path of the log, if there is one.
+    pub(super) fn log_path(&self) -> Option<String> {
+        self.log.as_ref().map(|log| log.path().display().to_string())
+    }
+
     /// Listens, and tells it on standard output. `None` if another process is the shared host.
     pub(super) fn open(identity: &HostIdentity, args: &ServeArgs) -> Result<Option<SharedHost>, Failure> {
         let failed =
@@ -112,7 +124,7 @@ impl SharedHost {
 
 impl SharedClients {
     /// The clients.
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, SharedClient>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, SharedClient>> {
         // A change under the lock is complete before anything can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -165,6 +177,6 @@ async fn exchange_greetings(stream: SharedStream) -> io::Result<GreetedShim> {
     let mut reply = serde_json::to_vec(&HostGreeting { process: std::process::id() })?;
     reply.push(b'\n');
     stream.write_all(&reply).await?;
-    let client = SharedClient { greeting, stream: farewell };
+    let client = SharedClient { greeting, since: SystemTime::now(), stream: farewell };
     Ok(GreetedShim { stream, client })
 }
