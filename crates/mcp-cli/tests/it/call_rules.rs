@@ -224,7 +224,7 @@ fn cp_018_socket_is_private_and_survives_hostile_peers() {
     let workspace = Workspace::dominds(SHARED_DEMO);
     let (child, address, _log) =
         serve_and_log(&workspace, &["serve", ".", "--http", "127.0.0.1:0", "--call-rule", "ask"]);
-    let folder = workspace.path().join("state/mcp-host/run");
+    let folder = workspace.path().join("runtime/mcp-host");
     let path = folder.join(format!("{}.sock", child.id()));
     let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&folder), mode(&path)), (0o700, 0o600));

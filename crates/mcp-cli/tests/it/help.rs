@@ -41,6 +41,7 @@ fn check(line: &str) {
         .env("PATH", format!("{}/bin:/usr/bin:/bin", workspace.path().display()))
         .env("HOME", workspace.path())
         .env("MCP_HOST_KEYRING", "off")
+        .env("XDG_RUNTIME_DIR", workspace.path().join("runtime"))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

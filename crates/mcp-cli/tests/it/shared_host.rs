@@ -231,7 +231,7 @@ fn sh_008_host_that_cannot_start_is_told_with_its_reason() {
 fn sh_003_socket_is_private_and_survives_hostile_peers() {
     let workspace = Workspace::dominds(SHARED_DEMO);
     let (mut client, _host) = Client::start(&workspace, &[]);
-    let folder = workspace.path().join("state/mcp-host/run");
+    let folder = workspace.path().join("runtime/mcp-host");
     let sockets = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     let is_shared = |path: &std::path::PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap();

@@ -90,6 +90,7 @@ impl Workspace {
             .env("COLUMNS", "100")
             .env("MCP_HOST_KEYRING", "off")
             .env("XDG_STATE_HOME", self.path().join("state"))
+            .env("XDG_RUNTIME_DIR", self.path().join("runtime"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

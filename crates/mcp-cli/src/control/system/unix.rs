@@ -20,6 +20,9 @@ const SUFFIX: &str = ".sock";
 /// The beginning of the names of sockets of shared hosts.
 const SHARED_PREFIX: &str = "shared-";
 
+/// The folder in which systemd has the runtime folder of each user.
+const USER_FOLDERS: &str = "/run/user";
+
 /// The maximum number of sockets that are looked at.
 const MAX_SOCKETS: usize = 256;
 
@@ -164,10 +167,13 @@ pub(in crate::control) async fn connect_all() -> io::Result<Vec<(u32, ControlStr
     Ok(res)
 }
 
-/// The folder of the sockets: in the user's runtime folder, else in the state folder.
+/// The folder of the sockets: in the user's runtime folder, else in the state folder. Many clients do not pass the
+/// variable of the runtime folder on, so its usual place counts too: then all processes of a user use one folder.
 fn socket_folder() -> io::Result<PathBuf> {
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|it| it.is_absolute());
-    match runtime {
+    let usual =
+        || Some(Path::new(USER_FOLDERS).join(geteuid().to_string())).filter(|it| check_folder(it).is_ok());
+    match runtime.or_else(usual) {
         Some(folder) => Ok(folder.join("mcp-host")),
         None => {
             mcp_host_runtime::state_path("mcp-host/run", &|name| env::var_os(name)).map_err(io::Error::other)

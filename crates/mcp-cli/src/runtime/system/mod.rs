@@ -16,6 +16,6 @@ pub(crate) use unix::{
 #[cfg(windows)]
 pub(crate) use windows::{
     HangUp, TerminalSettings, TerminationSignals, browser_command, can_others_write, create_private_folder,
-    detach, has_display, is_trusted, make_private, own_program, private_file_options, program_id,
-    read_terminal_line,
+    detach, has_display, is_running, is_trusted, make_private, own_program, private_file_options, program_id,
+    read_terminal_line, terminate_self,
 };
