@@ -189,6 +189,7 @@ impl<'de> MapAccess<'de> for FieldAccess<'_> {
 /// The content of an enum whose variant is selected by the shape of the node.
 pub(super) struct ShapeAccess<'a> {
     pub(super) deserializer: NodeDeserializer<'a>,
+    /// The name of the variant: `text`, `mapping` and so on.
     pub(super) shape: &'static str,
 }
 

@@ -27,9 +27,11 @@ fn is_about_missing_key(code: Code) -> bool {
 
 /// A key with the name that was probably meant.
 struct Misspelling {
+    /// The pointer to the mapping that has the key.
     mapping: String,
     key: String,
     meant: String,
+    /// The bytes of the key.
     span: std::ops::Range<usize>,
 }
 

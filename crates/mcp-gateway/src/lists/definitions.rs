@@ -78,7 +78,7 @@ struct ServerDefinitions {
     slice: Arc<ServerSlice>,
     /// The URIs of the user interfaces of its tools.
     tool_uris: ToolUris,
-    /// The URIs of its items that another server keeps unchanged.
+    /// The URIs of its items that are exposed with the server, because an earlier server has the same ones.
     foreign_uris: Vec<Box<str>>,
     lists: [Arc<DefinitionPart>; 4],
 }

@@ -145,7 +145,7 @@ impl RequestContext<'_> {
     }
 
     /// Replaces the URIs in a server's result by exposed ones, and remembers the server of each. `requested` is the URI
-    /// of the request, if it has one.
+    /// of `resources/read`; the results of other methods do not depend on it.
     pub(super) fn expose_uris(&self, result: RawJson, server: &ServerId, requested: &str) -> RawJson {
         // Fast path: results with URIs contain `resource`, `resourceUri` or `Resource`.
         static RESOURCE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("esource"));

@@ -45,6 +45,7 @@ pub(super) struct LimitedResult {
 /// A part above the limit that is written to a file.
 struct OverflowPart {
     kind: PartKind,
+    /// The size of the complete part.
     bytes: usize,
     /// The complete part.
     part: SpillPart,

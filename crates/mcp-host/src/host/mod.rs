@@ -67,6 +67,7 @@ const COMMAND_QUEUE_CAPACITY: usize = 64;
 /// or [`PinnedGeneration`] remains; [`Host::shutdown`] waits.
 pub struct Host {
     commands: mpsc::Sender<SupervisorCommand>,
+    /// The ends of dialogs for which `commands` has no room: they are sent by a drop, which cannot wait.
     overflow: mpsc::UnboundedSender<DialogEnd>,
     updates: mpsc::Sender<ConfigUpdate>,
     senders: Arc<Senders>,

@@ -240,8 +240,8 @@ impl Instance {
     }
 
     /// Pings the server, and once more if there is no response. Fails with the second error. Any response is a success,
-    /// except a refusal of access by a server that has answered a ping before. A busy instance is not pinged, because
-    /// many servers do not respond during a call.
+    /// except 401, 403 and 410 from a server that has answered a ping before: it no longer accepts the host. A busy
+    /// instance is not pinged, because many servers do not respond during a call.
     pub(crate) async fn ping(&self, timeout: Duration) -> Result<(), HostError> {
         let options = || CallOptions::with_timeout(timeout);
         let mut outcome = Ok(());

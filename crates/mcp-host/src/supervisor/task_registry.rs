@@ -44,6 +44,7 @@ struct TaskEntry<I> {
     /// The hash of the server and of its id of the task.
     key: blake3::Hash,
     instance: Weak<I>,
+    /// When the entry is removed.
     expires: Instant,
 }
 

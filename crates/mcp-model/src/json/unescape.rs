@@ -136,6 +136,7 @@ pub fn replace_escape_if_unpaired(text: &mut [u8], backslash: usize) -> usize {
 struct EscapeScan {
     /// The end of the escape, or of the two of a surrogate pair.
     end: usize,
+    /// Whether it is a surrogate without its other half.
     is_unpaired: bool,
 }
 

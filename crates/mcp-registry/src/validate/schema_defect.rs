@@ -58,6 +58,7 @@ fn unusable(defect: &str) -> String {
 /// Finds the first mistake of a schema.
 struct DefectFinder<'a> {
     root: &'a Value,
+    /// Whether a schema inside has an `$id`, so that references below it cannot be resolved here.
     has_nested_ids: bool,
     /// The first reference without a target.
     missing_target: Option<String>,

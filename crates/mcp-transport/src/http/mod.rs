@@ -113,7 +113,7 @@ impl Transport for HttpTransport {
             Ok(client) => client,
             Err(failure) => return Disconnect::new(DisconnectReason::NotStarted(failure)),
         };
-        let (target, headers) = client.post_target();
+        let (target, headers) = client.target_and_headers();
         let sessions = HttpSessions::new(headers, session_id);
         let (driver, mut commands) = mpsc::unbounded_channel();
         let send_queue = Mutex::default();

@@ -18,7 +18,7 @@ async fn connection() -> (HttpConnection, Arc<ResponseRecorder>) {
     let options = UrlOptions { limits, ..UrlOptions::default() };
     let endpoint = Arc::new(HttpEndpoint::new(&endpoint, &options).unwrap());
     let client = Client::new(Arc::clone(&endpoint)).await.unwrap();
-    let (target, headers) = client.post_target();
+    let (target, headers) = client.target_and_headers();
     let recorder = Arc::new(ResponseRecorder::default());
     let connection = HttpConnection {
         endpoint,

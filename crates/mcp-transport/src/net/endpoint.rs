@@ -18,6 +18,7 @@ use crate::redact::Redactor;
 /// The URL of a server with its headers and limits.
 pub(crate) struct HttpEndpoint {
     pub(crate) url: Url,
+    /// Names the server in messages.
     pub(crate) label: String,
     /// The headers of a POST, without those of a session.
     pub(crate) headers: HeaderMap,

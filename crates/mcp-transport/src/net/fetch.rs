@@ -31,7 +31,7 @@ async fn fetch(url: &Url, authorities: &Authorities, max_bytes: usize) -> Result
     let endpoint = HttpEndpoint::new(&UrlEndpoint::new(url.clone()), &options);
     let endpoint = Arc::new(endpoint.map_err(|error| error.to_string())?);
     let client = Client::new(endpoint).await.map_err(|error| error.to_string())?;
-    let (target, headers) = client.post_target();
+    let (target, headers) = client.target_and_headers();
     let mut headers = headers::get_or_delete_headers(headers);
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     let request = RequestParts::new(&Method::GET, &headers, None);

@@ -35,8 +35,11 @@ pub struct OversizedMessage {
 
 /// A message that is being discarded.
 pub(crate) struct SkippedMessage {
+    /// The kept bytes at its beginning.
     head: BytesMut,
+    /// The kept bytes at its end.
     tail: BytesMut,
+    /// Its size so far.
     len: usize,
 }
 

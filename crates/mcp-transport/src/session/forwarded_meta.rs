@@ -16,8 +16,10 @@ pub const CONNECTION_META_KEYS: [&str; 4] = [
 /// log level is used in the modern era.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ForwardedMeta {
+    /// The members as JSON text, without the braces.
     members: String,
     log_level: Option<LogLevel>,
+    /// Whether `members` has a trace context.
     has_trace: bool,
 }
 

@@ -106,7 +106,7 @@ impl Transport for SseTransport {
             Ok(client) => client,
             Err(failure) => return Disconnect::new(DisconnectReason::NotStarted(failure)),
         };
-        let (target, headers) = client.post_target();
+        let (target, headers) = client.target_and_headers();
         let opened = tokio::select! {
             biased;
             _ = &mut shutdown_requested => return Disconnect::new(DisconnectReason::Stopped),

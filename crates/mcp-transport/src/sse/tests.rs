@@ -18,7 +18,7 @@ async fn drive_flooded(seconds: u64, text: &str) -> (usize, Arc<ResponseRecorder
     let options = UrlOptions { limits, ..UrlOptions::default() };
     let endpoint = Arc::new(HttpEndpoint::new(&endpoint, &options).unwrap());
     let client = Client::new(Arc::clone(&endpoint)).await.unwrap();
-    let (message_target, headers) = client.post_target();
+    let (message_target, headers) = client.target_and_headers();
     let recorder = Arc::new(ResponseRecorder::default());
     let limits = stream::StreamLimits::from_endpoint(&endpoint);
     let connection =

@@ -65,6 +65,7 @@ pub(crate) fn write_server(
     if origin.dialect() != Dialect::Acp {
         report.add_unsupported_if(!server.calls.stated.is_empty(), "calls", "rules for calls");
     }
+    // Only other dialects state it: ACP has it in `_meta`.
     report.add_unsupported_if(origin.stated_sharing.is_some(), "metadata.sharing", "`sharing`");
     Some((id.to_string(), OutputValue::Map(res)))
 }

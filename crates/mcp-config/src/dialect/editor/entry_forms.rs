@@ -191,6 +191,7 @@ fn join_start_limit(program: &Program, members: &mut OutputMembers) {
         return;
     }
     members.retain(|it| it.0 != start);
+    // Such a program has `timeout` in place of `requestTimeout`.
     for (key, _) in members.iter_mut().filter(|it| is_common && it.0 == "requestTimeout") {
         "timeout".clone_into(key);
     }
@@ -271,7 +272,7 @@ fn rewrite_for_codex(members: OutputMembers) -> OutputMembers {
 }
 
 /// Adds the keys that Goose requires. It takes the variables of `env_keys` from its own store or the environment, and
-/// replaces them in headers.
+/// replaces them in headers. The keys that describe the entry come first.
 fn rewrite_for_goose(name: &str, members: OutputMembers) -> OutputMembers {
     let is_stdio = members.iter().any(|it| it.0 == "cmd");
     let mut res: OutputMembers = vec![("enabled".to_owned(), OutputValue::scalar(true))];

@@ -8,7 +8,8 @@ use crate::dialect::write::values::{self, rewrite_text, value_text};
 use crate::syntax::output::{OutputMembers, OutputValue};
 use crate::syntax::template::ReferenceRule;
 
-/// Collects the members of one server's entry.
+/// Collects the members of one server's entry. In its methods, `key` is the key of a member, and `field` is the field
+/// of the model that a report names.
 pub(crate) struct EntryWriter<'e, 'r> {
     pub(crate) members: OutputMembers,
     pub(crate) report: &'e mut WriteReport<'r>,

@@ -29,6 +29,7 @@ pub(super) struct Asker {
 /// The calls that an answer for a session is about. `dialog` is `None` for an answer for always that is not stored.
 #[derive(PartialEq, Eq, Hash)]
 struct SessionKey {
+    /// The fingerprint of the question's subject.
     fingerprint: String,
     dialog: Option<Option<DialogId>>,
 }

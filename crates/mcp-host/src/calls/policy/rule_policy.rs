@@ -54,6 +54,7 @@ pub struct RulePolicy {
 struct CallKey {
     tool: usize,
     server: usize,
+    /// Whether the definition of the tool is approved.
     is_approved: bool,
     user: Option<Arc<str>>,
 }

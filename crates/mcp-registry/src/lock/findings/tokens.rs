@@ -45,6 +45,7 @@ pub(super) fn read_words(text: &str, kind: FindingText, chunk_word: ChunkWord<'_
 struct WordReader<'a> {
     kind: FindingText,
     chunk_word: ChunkWord<'a>,
+    /// The number of the current sentence.
     sentence: u32,
     words: Vec<Word>,
 }

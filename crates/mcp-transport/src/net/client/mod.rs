@@ -90,8 +90,9 @@ impl Client {
         })
     }
 
-    /// The endpoint's URL without credentials, and the headers of a POST, which contain the credentials.
-    pub(crate) fn post_target(&self) -> (RequestTarget, HeaderMap) {
+    /// The endpoint's URL without credentials, and the headers of its requests, which contain the credentials. They are
+    /// those of a POST; [`get_or_delete_headers`](super::headers::get_or_delete_headers) converts them.
+    pub(crate) fn target_and_headers(&self) -> (RequestTarget, HeaderMap) {
         let url = &self.endpoint.url;
         // The host first, as servers expect it.
         let mut headers = HeaderMap::with_capacity(self.endpoint.headers.len() + 8);

@@ -21,7 +21,7 @@ fn endpoint(url: &str) -> Arc<HttpEndpoint> {
 
 /// Posts a message of two bytes. Returns the body of the response, or the error.
 async fn post(client: &Client) -> Result<String, String> {
-    let (target, headers) = client.post_target();
+    let (target, headers) = client.target_and_headers();
     let body = Bytes::from_static(b"{}");
     match client.send_plain(&target, RequestParts::new(&Method::POST, &headers, Some(&body))).await {
         Ok(mut response) => {

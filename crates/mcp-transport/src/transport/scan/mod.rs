@@ -148,7 +148,9 @@ fn scan_common_response(frame: &[u8]) -> Option<ScannedFrame> {
 /// The top-level keys of an object that classify it. If a key occurs twice, the first one counts.
 #[derive(Default)]
 struct ObjectKeys {
+    /// Whether there is `jsonrpc`.
     has_version: bool,
+    /// The range of the id's JSON text.
     id: Option<Range<usize>>,
     method: Option<MethodName>,
     /// The offset of the value of `params`.

@@ -146,7 +146,6 @@ pub(super) async fn run(context: &Context, host: &Host, request: FollowRequest, 
     let ServerLogs(mut logs) = logs;
     let mut events = host.events();
     let mut changes = host.subscribe();
-    changes.mark_changed();
     let mut published = host.snapshot();
     let mut follow_handle = host.follow(request).await;
     profile_notes(context, &follow_handle).iter().for_each(|note| view.log(note));

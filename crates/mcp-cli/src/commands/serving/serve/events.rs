@@ -66,6 +66,7 @@ fn reload_log_lines(files: &[ReloadedFile]) -> Vec<LogLine> {
 /// Logs what changes in the state of the servers. Never returns.
 pub(super) async fn log_server_events(host: &Host) -> Infallible {
     let mut changes = host.subscribe();
+    // An empty state, so that the first lines report every server and problem.
     let mut before = (*host.snapshot()).clone();
     before.generation = 0;
     before.servers = Vec::new();

@@ -31,7 +31,7 @@ impl<I: Clone> Machine<I> {
             LeaseState::Running(_) => false,
         });
         let lease_history = self.lease_history(server)?;
-        let own = lease_history.crashes(dialog).and_then(|it| it.refusal(false, now));
+        let own = lease_history.find_crashes(dialog).and_then(|it| it.refusal(false, now));
         lease_history.starts.refusal(is_starting, now).or(own)
     }
 
@@ -40,7 +40,7 @@ impl<I: Clone> Machine<I> {
         let Some(lease_history) = self.lease_history(server) else { return };
         let had_failure = lease_history.failure().is_some();
         lease_history.starts.record_start(now);
-        if let Some(own) = lease_history.crashes(dialog) {
+        if let Some(own) = lease_history.find_crashes(dialog) {
             own.record_start(now);
         }
         self.is_changed |= had_failure;
@@ -99,7 +99,7 @@ impl<I: Clone> Machine<I> {
         let server = &failure.ticket.server;
         let Some(slot) = self.slots.iter_mut().find(|it| it.name == *server) else { return };
         let history = match dialog {
-            Some(dialog) => slot.lease_history.crashes_mut(dialog),
+            Some(dialog) => slot.lease_history.history_for_crash(dialog),
             None => &mut slot.lease_history.starts,
         };
         history.record_failure(policy, failure, self.last_ticket, now);

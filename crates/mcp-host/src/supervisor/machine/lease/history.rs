@@ -93,12 +93,13 @@ impl LeaseHistory {
     }
 
     /// Returns the crashes of a dialog's instances, if there are any.
-    pub(crate) fn crashes(&mut self, dialog: &DialogId) -> Option<&mut FailureHistory> {
+    pub(crate) fn find_crashes(&mut self, dialog: &DialogId) -> Option<&mut FailureHistory> {
         self.crashes.iter_mut().find(|it| it.0 == *dialog).map(|it| &mut it.1)
     }
 
-    /// Returns the history to which a crash of a dialog's instance is added.
-    pub(crate) fn crashes_mut(&mut self, dialog: &DialogId) -> &mut FailureHistory {
+    /// Returns the history to which a crash of a dialog's instance is added: its own, or that of starts if too many
+    /// dialogs have one.
+    pub(crate) fn history_for_crash(&mut self, dialog: &DialogId) -> &mut FailureHistory {
         let at = match self.crashes.iter().position(|it| it.0 == *dialog) {
             Some(at) => at,
             None if self.crashes.len() < MAX_CRASHED_DIALOGS => {
@@ -112,7 +113,7 @@ impl LeaseHistory {
 
     /// Removes the crashes of a dialog. Returns whether one of them was a current failure.
     pub(crate) fn forget(&mut self, dialog: &DialogId) -> bool {
-        let had_failure = self.crashes(dialog).is_some_and(|it| it.failure.is_some());
+        let had_failure = self.find_crashes(dialog).is_some_and(|it| it.failure.is_some());
         self.crashes.retain(|it| it.0 != *dialog);
         had_failure
     }
