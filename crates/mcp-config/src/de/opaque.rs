@@ -7,7 +7,7 @@ use mcp_host_model::RawJson;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, Visitor};
 
-/// The newtype name of [`RawObject`].
+/// The newtype name of [`RawObject`], by which the deserializer recognizes it and passes the mapping as JSON text.
 pub(super) const RAW_OBJECT: &str = "mcp-config::json";
 
 /// A mapping, kept as JSON in file order.

@@ -24,7 +24,7 @@ pub(super) struct ReadSecrets {
     pub(super) values: BTreeMap<String, Option<Secret>>,
     /// Whether a value was withheld.
     pub(super) are_withheld: bool,
-    /// Whether the text that is resolved is visible to others.
+    /// Whether secrets are refused now, because the text that is resolved is visible to others.
     pub(super) is_public: bool,
 }
 

@@ -109,8 +109,8 @@ fn write_tokens(app: &AppState, page: &mut MetricsPage) {
     }
 }
 
-/// Whether a client may see the series with this label. Servers and tools beyond the limit of series share one, which
-/// has no name of a server.
+/// Whether a client may see the series with this label. The label `other`, of the series that tools and clients beyond
+/// the limit share, is judged like a name.
 fn is_label_shown(client: &AuthorizedClient<'_>, catalog: &Catalog, key: &str, value: &str) -> bool {
     match key {
         "server" => ServerId::parse(value).is_ok_and(|id| client.scope.may_show(&id, |_| true)),
