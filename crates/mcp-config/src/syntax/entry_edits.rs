@@ -87,7 +87,6 @@ pub(crate) fn insert(
     }
 }
 
-/// Inserts an entry into a list or map without brackets. `None` if the layout is not supported.
 fn insert_into_block(
     layout: Layout<'_>,
     node: &Node,
@@ -160,7 +159,6 @@ fn insert_after_dash(layout: Layout<'_>, first: usize, entry: NewEntry<'_>) -> O
     Some(TextEdit { span: first..first, text })
 }
 
-/// Inserts an entry into a list or map in brackets. `None` if the layout is not supported.
 fn insert_into_flow(
     layout: Layout<'_>,
     node: &Node,
@@ -418,11 +416,10 @@ pub(crate) fn remove_only_entry(layout: Layout<'_>, list: &Node, empty: &str) ->
     let inside = |range: Range<usize>| layout.text().get(range).map(str::trim);
     let kept = [inside(list.span.start + 1..from)?, inside(to..list.span.end - 1)?];
     let is_empty = kept.iter().all(|it| it.is_empty());
-    Some(if is_empty {
-        TextEdit { span: list.span.clone(), text: empty.to_owned() }
-    } else {
-        deletion(from..to)
-    })
+    if is_empty {
+        return Some(TextEdit { span: list.span.clone(), text: empty.to_owned() });
+    }
+    Some(deletion(from..to))
 }
 
 /// Returns whether the line is only a comment.

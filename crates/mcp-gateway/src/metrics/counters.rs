@@ -94,7 +94,7 @@ impl Counters {
         }
     }
 
-    /// Counts a request. `method` is an index into [`METHODS`]; their number stands for all other methods.
+    /// Counts a request. `method` is an index into [`METHODS`], or their number for any other method.
     fn count_request(&self, method: usize, outcome: RequestOutcome, duration: Duration) {
         let label = METHODS.get(method).map_or("other", |it| it.as_str());
         let requests = || counter!(REQUESTS, "method" => label, "outcome" => outcome.as_str());

@@ -30,7 +30,7 @@ pub(crate) fn parse(method: MethodName, params: Option<RawJson>) -> ServerEvent 
 
 /// Parses a notification that belongs to a call into the event for the caller; `None` if it is for the session only.
 /// `dial` redacts secrets.
-pub(crate) fn parse_event_for_call(
+pub(crate) fn parse_call_event(
     method: &MethodName,
     frame: &Bytes,
     dial: Option<&dyn Dial>,
@@ -185,7 +185,7 @@ mod tests {
     #[track_caller]
     fn check_redacted(method: &str, params: &str, want: &str) {
         let frame = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
-        let got = match parse_event_for_call(&method.into(), &frame.into(), Some(&RedactingDial)) {
+        let got = match parse_call_event(&method.into(), &frame.into(), Some(&RedactingDial)) {
             Some(ServerEvent::Log(LogMessage { raw, data, .. })) => {
                 assert!(data.is_none_or(|it| raw.as_str().contains(it.as_str())));
                 raw.as_str().to_owned()

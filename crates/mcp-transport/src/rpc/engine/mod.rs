@@ -394,8 +394,7 @@ impl Engine {
                 let owner = self.pending.owner(stream);
                 // Not queued, so that the events of a call are delivered before its result.
                 if let Some(on_event) = owner.caller().and_then(|it| it.on_event.as_ref())
-                    && let Some(event) =
-                        notification::parse_event_for_call(&method, &frame, self.dial.as_deref())
+                    && let Some(event) = notification::parse_call_event(&method, &frame, self.dial.as_deref())
                 {
                     on_event(event);
                 }
