@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use mcp_host_config::{Colour, Diagnostic, Document, Profile, ServerEntry, render};
 use mcp_host_model::Severity;
-use mcp_host_runtime::{LoadError, LoadedConfig, load};
+use mcp_host_runtime::{DesiredServers, LoadError, LoadedConfig, load};
 
 use crate::config::approval::ask_about_servers;
 use crate::config::context::Context;
@@ -148,9 +148,10 @@ impl ConfigFile {
                 exists.then(|| BTreeSet::from([name.to_owned()]))
             }
             UsedServers::OwnersOf(tool) => {
-                let owners = desired.possible_owners(tool).servers;
-                let is_part = owners.len() < desired.servers.len();
-                is_part.then(|| owners.iter().map(|it| it.spec.id.to_string()).collect())
+                let DesiredServers { servers, failed, .. } = desired.possible_owners(tool);
+                let is_part = servers.len() + failed.len() < desired.servers.len() + desired.failed.len();
+                let names = servers.iter().map(|it| it.spec.id.to_string());
+                is_part.then(|| names.chain(failed.iter().map(|it| it.id.to_string())).collect())
             }
         }
     }

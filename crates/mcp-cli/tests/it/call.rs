@@ -195,6 +195,33 @@ fn diagnostics_of_unused_servers_are_not_printed() {
     assert!(errors(&["tools", "mcp.json"]).contains("comand"));
 }
 
+/// RPT-113, RPT-170
+#[test]
+fn call_of_an_invalid_entry_says_what_is_wrong_with_it() {
+    let workspace = Workspace::empty();
+    workspace.write(
+        "mcp.json",
+        r#"{"mcpServers": {
+            "demo": {"command": "mcp-host", "args": ["demo-server"]},
+            "other": {"command": "mcp-host", "args": ["${NOT_SET}"]},
+            "third": {"command": ""}}}"#,
+    );
+    let run = workspace.run(&["call", "mcp.json", "demo__echo", "text=a", "-q"]);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    for (tool, want) in [
+        ("other__x", "server 'other': Environment variable 'NOT_SET' not found"),
+        ("third__x", "server 'third': 'command' must not be empty"),
+    ] {
+        let run = workspace.run(&["call", "mcp.json", tool]);
+        let want = format!("Tool '{tool}' is not available: {want}");
+        assert!(run.code == Some(1) && run.err.contains(&want), "{run:?}");
+        assert_eq!(run.err.matches("error[").count(), 1, "{run:?}");
+    }
+    // A name without that of a server can belong to each entry.
+    let run = workspace.run(&["call", "mcp.json", "nothing"]);
+    assert!(run.code == Some(1) && run.err.matches("error[").count() == 2, "{run:?}");
+}
+
 #[test]
 fn server_exit_during_a_call_is_a_failure() {
     let run = Workspace::dominds(DEMO).run(&["call", ".", "exit", "{}", "--format", "json"]);

@@ -1,7 +1,7 @@
 //! The desired servers of a host.
 
 use mcp_host_config::ResolvedServer;
-use mcp_host_model::{Limits, ServerName, ServerSpec};
+use mcp_host_model::{ExposureRules, Limits, NameClass, NamePolicy, ServerId, ServerName, ServerSpec};
 use mcp_host_registry::{
     CompiledRules, DesiredServer, ExposureSettings, Problem, ReloadPlan, RuntimeSettings,
 };
@@ -45,24 +45,38 @@ impl DesiredServers {
         }
     }
 
-    /// Returns the servers that can have a tool of this name, by their rules alone: those that can expose the name. If
-    /// there is none, those whose filter allows it as their own name; else all servers, with the invalid entries.
+    /// Returns the servers that can have a tool of this name, by their rules alone: those that can expose the name. A
+    /// name that begins with that of a server, as in `server__tool`, belongs to no other invalid entry. If no server
+    /// can expose the name, returns those whose filter allows it as their own name; else all, with the invalid entries.
     #[must_use]
     pub fn possible_owners(&self, tool: &str) -> DesiredServers {
-        let filtered = |accepts: &dyn Fn(&CompiledRules<'_>) -> bool| {
-            let servers = self
+        let filtered = |accepts: &dyn Fn(&CompiledRules<'_>) -> bool| -> Vec<ResolvedServer> {
+            let accepted = self
                 .servers
                 .iter()
                 .filter(|server| accepts(&CompiledRules::new(&server.spec.id, &server.spec.exposure.tools)));
-            Some(servers.cloned().collect()).filter(|servers: &Vec<ResolvedServer>| !servers.is_empty())
+            accepted.cloned().collect()
         };
-        let owners =
-            filtered(&|rules| rules.can_expose(tool)).or_else(|| filtered(&|rules| rules.allows(tool)));
-        match owners {
-            Some(owners) if owners.len() < self.servers.len() => DesiredServers::new(owners),
-            Some(_) | None => self.clone(),
+        let owners = filtered(&|rules| rules.can_expose(tool));
+        let failed: Vec<_> =
+            self.failed.iter().filter(|it| it.id.id().is_some_and(|id| is_qualified(id, tool))).collect();
+        if !failed.is_empty() || owners.iter().any(|it| is_qualified(&it.spec.id, tool)) {
+            return DesiredServers::new(owners).with_failed(failed.into_iter().cloned());
+        }
+        let owners = if owners.is_empty() { filtered(&|rules| rules.allows(tool)) } else { owners };
+        if owners.is_empty() || owners.len() == self.servers.len() {
+            self.clone()
+        } else {
+            DesiredServers::new(owners)
         }
     }
+}
+
+/// Returns whether a name begins with that of a server, as in `server__tool`. This is how most dialects expose tools;
+/// the rules of an invalid entry are not known.
+pub(crate) fn is_qualified(server: &ServerId, tool: &str) -> bool {
+    let rules = ExposureRules::new(NamePolicy::Qualify { class: NameClass::Strict });
+    CompiledRules::new(server, &rules).can_expose(tool)
 }
 
 /// An invalid entry.

@@ -9,6 +9,7 @@ use mcp_host_registry::{
 };
 
 use crate::calls::tool_call::{CalledTool, ToolCall};
+use crate::config::desired::is_qualified;
 use crate::error::HostError;
 use crate::state::published::ServerState;
 use crate::supervisor::machine::{Route, RoutingTable, UnavailableServer};
@@ -203,7 +204,9 @@ pub(super) fn being_replaced_error(label: &str) -> HostError {
 
 /// Returns whether an unavailable server may have this tool, by its last lists, or by the prefix of its names.
 fn can_have_tool(unavailable: &UnavailableServer, name: &str) -> bool {
-    let Some(server) = &unavailable.server else { return false };
+    let Some(server) = &unavailable.server else {
+        return unavailable.name.id().is_some_and(|id| is_qualified(id, name));
+    };
     unavailable.lists.as_ref().is_some_and(|it| lists_tool(server, it, name))
         || has_affixes(server, &server.spec.exposure.tools, name)
 }
