@@ -323,7 +323,7 @@ impl Flow {
         if server.metadata.registration_endpoint.is_none() {
             let why = format!(
                 "the authorization server {} does not allow automatic registration: register a client there, and \
-                configure its id",
+                configure its id (`mcp-host login --client-id`)",
                 shorten(&server.issuer)
             );
             return Err(FlowError::Failed(why));
@@ -334,7 +334,10 @@ impl Flow {
             server.manager.register_client(&self.client_name, redirect.as_str(), &scope_names).await;
         let refused = |error: AuthError| {
             let why = describe_error(&error, &no_secrets);
-            FlowError::Failed(format!("{why}; the redirect URI of the registration was {redirect}"))
+            FlowError::Failed(format!(
+                "{why}; the redirect URI of the registration was {redirect}: `mcp-host login --redirect-uri` sets \
+                 another one"
+            ))
         };
         let config = registered.map_err(refused)?;
         let secret = config.client_secret.map(Secret::new);

@@ -81,6 +81,8 @@ pub(crate) struct AuthorityState {
     busy_paths: BTreeSet<String>,
     /// Whether the response to a registration has the id of the client only.
     pub(crate) registers_tersely: bool,
+    /// Whether it refuses the redirect URI of every registration.
+    pub(crate) refuses_redirects: bool,
     /// Refresh tokens that were used.
     used_refresh_tokens: BTreeSet<String>,
 }
@@ -250,6 +252,9 @@ impl AuthorityState {
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         let redirects: Vec<String> =
             serde_json::from_value(request["redirect_uris"].clone()).unwrap_or_default();
+        if self.refuses_redirects {
+            return plain(400, &json!({"error": "invalid_redirect_uri"}));
+        }
         let id = self.create_value("client");
         self.clients.insert(id.clone(), redirects.clone());
         if self.registers_tersely {

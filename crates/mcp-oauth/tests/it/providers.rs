@@ -146,6 +146,18 @@ async fn registration_without_redirect_uris_works() {
     assert_eq!(call(&session, "echo").await.unwrap(), "done");
 }
 
+// RPT-131
+#[tokio::test]
+async fn refused_registration_names_the_option_for_the_redirect() {
+    let (authority, store) = (Authority::start().await, Arc::new(MemoryTokenStore::default()));
+    authority.state().refuses_redirects = true;
+    let refused = connect(&authority.url, oauth(&authority.url, &store, Some(browser()))).await;
+    let error = refused.err().unwrap().to_string();
+    for part in ["invalid_redirect_uri", "`mcp-host login --redirect-uri` sets another one"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
 /// The authorization of a host with a configured issuer.
 fn with_issuer(url: &str, store: &Arc<MemoryTokenStore>, issuer: &str) -> Arc<OAuth> {
     let mut options = OAuthOptions::new(Arc::clone(store) as _, "test");
