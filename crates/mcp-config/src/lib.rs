@@ -104,7 +104,7 @@ pub use crate::{
     edit::{Switch, add_server, remove_server, set_enabled},
     read::{DetectedReading, read, read_detecting},
     render::{CheckOutcome, CheckedFile, Colour, SarifTool},
-    render::{render, render_diff, render_github, render_sarif, secret_fields},
+    render::{render, render_diff, render_github, render_sarif, secret_fields, split_scheme},
     resolve::context::{ResolveContext, ResolveError, SecretAccess, SecretSource},
     resolve::dotenv::{parse_editor_env_file, parse_env_file},
     resolve::server_secrets::ServerSecrets,

@@ -26,7 +26,7 @@ pub use diff::render_diff;
 pub use github::render_github;
 pub(crate) use mask::{MaskedText, ShownValues};
 pub use sarif::{SarifTool, render_sarif};
-pub use secret_fields::secret_fields;
+pub use secret_fields::{secret_fields, split_scheme};
 
 /// The largest distance of a label from its diagnostic, in bytes. Farther labels become notes.
 const MAX_LABEL_DISTANCE: usize = 4 << 10;

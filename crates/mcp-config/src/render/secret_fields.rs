@@ -46,8 +46,18 @@ fn literal_parts(value: &ConfigValue) -> Box<dyn Iterator<Item = &str> + '_> {
 /// Whether a literal text under this name may be a secret. A scheme before a reference, as in `Bearer ${TOKEN}`, is
 /// none.
 fn is_secret(name: &str, text: &str) -> bool {
-    const SCHEMES: [&str; 3] = ["", "Bearer", "Basic"];
-    !SCHEMES.contains(&text.trim()) && !safe_values::is_safe_value(name, text)
+    !split_scheme(text.trim()).1.is_empty() && !safe_values::is_safe_value(name, text)
+}
+
+/// Splits the value of an `Authorization` header after its scheme and the blanks that follow it. The scheme is empty if
+/// it is not known.
+pub fn split_scheme(value: &str) -> (&str, &str) {
+    const SCHEMES: [&str; 3] = ["Bearer", "Basic", "token"];
+    let (scheme, _) = value.split_once(' ').unwrap_or((value, ""));
+    if !SCHEMES.iter().any(|it| it.eq_ignore_ascii_case(scheme)) {
+        return ("", value);
+    }
+    value.split_at(value.len() - value[scheme.len()..].trim_start().len())
 }
 
 /// Whether a URL has a password or a query.
@@ -67,6 +77,19 @@ mod tests {
         let text = format!("{{\"mcpServers\": {{\"a\": {entry}}}}}");
         let reading = read(&Document::new("mcp.json", &text, Profile::McpJson));
         assert_eq!(secret_fields(&reading.servers[0]), want, "{entry}");
+    }
+
+    #[test]
+    fn known_schemes_are_split_from_the_credentials() {
+        let check = |value, scheme, rest| assert_eq!(split_scheme(value), (scheme, rest), "{value}");
+        check("Bearer abc", "Bearer ", "abc");
+        check("basic  abc", "basic  ", "abc");
+        check("token a b", "token ", "a b");
+        check("Bearer ", "Bearer ", "");
+        check("Bearer", "Bearer", "");
+        check("tokens abc", "", "tokens abc");
+        check("abc", "", "abc");
+        check("", "", "");
     }
 
     /// RPT-214

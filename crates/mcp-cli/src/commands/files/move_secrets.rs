@@ -4,7 +4,7 @@
 
 use mcp_host_config::{
     Document, FieldChange, FieldOperation, Reading, WrittenFile, is_secret_name, read, secret_fields,
-    set_fields,
+    set_fields, split_scheme,
 };
 use mcp_host_model::{ConfigValue, Dialect, Secret, ServerSpec, TransportSpec};
 use mcp_host_runtime::{SecretPlace, SecretStore};
@@ -12,9 +12,6 @@ use serde::Serialize;
 
 /// The maximum number of secrets of the same name in different files.
 const MAX_NUMBER: usize = 100;
-
-/// The schemes of an `Authorization` header, which stay in the file.
-const SCHEMES: [&str; 3] = ["Bearer ", "Basic ", "token "];
 
 /// A secret that was moved.
 #[derive(Debug, Serialize)]
@@ -87,9 +84,8 @@ fn literal_secret<'a>(server: &'a ServerSpec, field: &str) -> Option<(&'a str, S
     let mut values = entries.iter().filter(|it| it.0 == name);
     let (Some((_, ConfigValue::Literal(text))), None) = (values.next(), values.next()) else { return None };
     let text = text.expose();
-    let scheme =
-        SCHEMES.iter().find(|it| map == "headers" && text.starts_with(**it)).map_or(0, |it| it.len());
-    Some((&text[..scheme], Secret::new(&text[scheme..])))
+    let (scheme, secret) = if map == "headers" { split_scheme(text) } else { ("", text) };
+    Some((scheme, Secret::new(secret)))
 }
 
 /// A name for a secret that is free, or has this value already: `SERVER_NAME`, or with a number.
