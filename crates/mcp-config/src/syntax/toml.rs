@@ -63,6 +63,7 @@ fn diagnose(text: &str, first: TomlError) -> Vec<RawDiagnostic> {
             "integer number overflowed" => (OUT_OF_RANGE, INTEGER_HELP),
             "floating-point number overflowed" => (OUT_OF_RANGE, "write a number up to 1.7e308"),
             message if is_escape(text, &error) => (message, ESCAPE_HELP),
+            message if is_lone_return(text, &error) => (message, LINE_END_HELP),
             message => (message, "check this line: quotes, brackets, and a key that appears twice"),
         };
         let message = format!("invalid TOML: {message}");
@@ -75,6 +76,9 @@ const OUT_OF_RANGE: &str = "the number is out of range";
 const INTEGER_HELP: &str = "TOML has whole numbers from -9,223,372,036,854,775,808 to 9,223,372,036,854,775,807; \
                             write such a number, or a text in quotes if the program reads one";
 
+const LINE_END_HELP: &str =
+    "end each line with a line feed: save the file with the line ends of Unix or Windows";
+
 const ESCAPE_HELP: &str = "a backslash begins an escape: write it twice, or put the text into single quotes";
 
 /// Whether an error is right behind a backslash, or in the digits of its escape.
@@ -83,6 +87,13 @@ fn is_escape(text: &str, error: &TomlError) -> bool {
     let before = text[..start].trim_end_matches(|it: char| it.is_ascii_hexdigit());
     let before = before.strip_suffix(['u', 'U', 'x']).unwrap_or(before);
     before.ends_with('\\') || text[start..].starts_with('\\')
+}
+
+/// Whether an error is at a carriage return without a line feed.
+fn is_lone_return(text: &str, error: &TomlError) -> bool {
+    let (before, after) = text.split_at(error_span(text, error).start);
+    let after = if before.ends_with('\r') { Some(after) } else { after.strip_prefix('\r') };
+    after.is_some_and(|it| !it.starts_with('\n'))
 }
 
 /// The bytes of an error, on character boundaries.

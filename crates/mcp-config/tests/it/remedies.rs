@@ -122,6 +122,9 @@ fn rpt_101_syntax_error_of_a_file_with_another_name_is_reported() {
     ] {
         assert!(diagnostics(path, text).contains("invalid"), "{text}: {}", diagnostics(path, text));
     }
+    let found = diagnostics(CODEX, "model = 'x'\r[mcp_servers.a]\n");
+    let help = "end each line with a line feed: save the file with the line ends of Unix or Windows";
+    assert!(found.ends_with(help), "{found}");
 }
 
 #[test]
