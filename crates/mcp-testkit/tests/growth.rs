@@ -22,7 +22,7 @@ const MAX_GROWTH: u32 = 400;
 const MIN_TIME: Duration = Duration::from_millis(40);
 
 /// Pieces of JSON, YAML, TOML, variables and streams, complete and broken.
-const PIECES: [&str; 54] = [
+const PIECES: [&str; 58] = [
     ",",
     ":",
     "{",
@@ -71,6 +71,10 @@ const PIECES: [&str; 54] = [
     "\"\"\"",
     "${a}",
     "${",
+    "${{",
+    "${a:-",
+    "{env:a",
+    "{env:a {}",
     "$a",
     "\n",
     "\r",
@@ -117,7 +121,9 @@ fn files_are_read_in_linear_time() {
     }
     check("a variable file", "", "", &|text| drop(parse_env_file(text)));
     check("an editor's variable file", "", "", &|text| drop(parse_editor_env_file(text)));
-    check("a template", "", "", &|text| drop(split_references(text, ReferenceRule::EditorAndShell)));
+    for rule in [ReferenceRule::EditorAndShell, ReferenceRule::Braces] {
+        check("a template", "", "", &|text| drop(split_references(text, rule)));
+    }
     check("a server.json", "", "", &|text| drop(parse_server_json(text)));
     check("a recording", "", "", &|text| drop(Recording::parse(text)));
     check("a lock file", "", "", &|text| drop(LockFile::parse(text)));

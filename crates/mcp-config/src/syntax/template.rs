@@ -7,6 +7,7 @@
 //! escape, and replaced values are not expanded again.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::MAIN_SEPARATOR_STR;
 
 use mcp_host_model::{ConfigValue, Secret, TemplatePart};
@@ -58,26 +59,38 @@ pub enum ReferenceRule {
 /// Splits a text into literal parts and references.
 pub fn split_references(text: &str, rule: ReferenceRule) -> Vec<TemplatePart> {
     let mut res = Vec::new();
-    let mut rest = text;
-    let mut searched = 0;
-    let opening = if rule == ReferenceRule::Braces { '{' } else { '$' };
-    while let Some(found) = rest[searched..].find(opening) {
-        let start = searched + found;
-        let Some((part, length)) = parse_reference(&rest[start..], rule) else {
-            searched = start + 1;
-            continue;
-        };
-        if start > 0 {
-            res.push(text_part(&rest[..start]));
+    let mut end = 0;
+    for (range, part) in find_references(text, rule) {
+        if end < range.start {
+            res.push(text_part(&text[end..range.start]));
         }
         res.push(part);
-        rest = &rest[start + length..];
-        searched = 0;
+        end = range.end;
     }
-    if !rest.is_empty() {
-        res.push(text_part(rest));
+    if end < text.len() {
+        res.push(text_part(&text[end..]));
     }
     res
+}
+
+/// Finds the references of a text, with their positions.
+pub(crate) fn find_references(
+    text: &str,
+    rule: ReferenceRule,
+) -> impl Iterator<Item = (Range<usize>, TemplatePart)> {
+    let opening = if rule == ReferenceRule::Braces { '{' } else { '$' };
+    let mut searched = 0;
+    std::iter::from_fn(move || {
+        while let Some(found) = text[searched..].find(opening) {
+            let start = searched + found;
+            if let Some((part, length)) = parse_reference(&text[start..], rule) {
+                searched = start + length;
+                return Some((start..searched, part));
+            }
+            searched = start + 1;
+        }
+        None
+    })
 }
 
 /// A literal part.
@@ -128,8 +141,8 @@ fn parse_reference(text: &str, rule: ReferenceRule) -> Option<(TemplatePart, usi
         return None;
     }
     if let Some(secret) = inner.strip_prefix("{") {
-        // Continue's `${{ secrets.NAME }}`.
-        let end = secret.find("}}")?;
+        // Continue's `${{ secrets.NAME }}`. References do not nest, so the search is linear.
+        let end = secret.find(['{', '}']).filter(|it| secret[*it..].starts_with("}}"))?;
         let name = secret[..end].trim().strip_prefix("secrets.")?;
         let is_name = !name.is_empty() && name_length(name) == name.len();
         return is_name.then_some((TemplatePart::Variable(name.to_owned()), end + "${{}}".len()));
@@ -247,7 +260,9 @@ pub(crate) fn find_unclosed_braces(text: &str) -> Option<UnexpandedReference<'_>
         let inner = &text[at + 1..];
         let name = inner.strip_prefix("env:")?;
         let length = name_length(name);
-        (length > 0 && !inner.contains('}'))
+        // The next reference ends the search, so it is linear.
+        let is_closed = inner.find(['{', '}']).is_some_and(|it| inner[it..].starts_with('}'));
+        (length > 0 && !is_closed)
             .then(|| UnexpandedReference::UnclosedBraces(&inner[.."env:".len() + length]))
     })
 }
@@ -390,6 +405,22 @@ mod tests {
     }
 
     #[test]
+    fn references_have_their_positions() {
+        let check = |text: &str, rule, want: &[&str]| {
+            let found = find_references(text, rule).map(|(range, _)| text[range].to_owned());
+            assert_eq!(found.collect::<Vec<_>>(), want, "{text}");
+        };
+        let every = "é${A}x${env:B}{env:C}${D:-d}${input:e}${file:f}${{ secrets.G }}${secret:h}{file:i}";
+        let want =
+            ["${A}", "${env:B}", "${D:-d}", "${input:e}", "${file:f}", "${{ secrets.G }}", "${secret:h}"];
+        check(every, ReferenceRule::Editor, &want);
+        let want = ["{env:B}", "{env:C}", "{file:f}", "{secret:h}", "{file:i}"];
+        check(every, ReferenceRule::Braces, &want);
+        check(every, ReferenceRule::Expand, &["${A}", "${secret:h}"]);
+        check(every, ReferenceRule::Literal, &[]);
+    }
+
+    #[test]
     fn dia_06_gemini_has_shell_variables() {
         let check = |text, want| check_by(text, ReferenceRule::EditorAndShell, want);
         check("Bearer $TOKEN", "'Bearer ' TOKEN");
@@ -421,6 +452,7 @@ mod tests {
         check("${A:-b} $C ${1} ${} ${ ${}", None);
         let unclosed = UnexpandedReference::UnclosedBraces("env:A");
         assert_eq!(find_unclosed_braces("x {} {env:A-b"), Some(unclosed));
+        assert_eq!(find_unclosed_braces("{env:A {env:B}"), Some(unclosed));
         for text in ["{env:A}", "{env:", "{env: A", "${A", "{file:a"] {
             assert_eq!(find_unclosed_braces(text), None, "{text}");
         }

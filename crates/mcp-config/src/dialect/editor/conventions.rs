@@ -81,6 +81,18 @@ pub(crate) enum VariableSyntax {
     Unsupported,
 }
 
+impl VariableSyntax {
+    /// A reference to a variable of the environment. Without variables, it is the one that only this host replaces.
+    pub(crate) fn reference(self, name: &str) -> String {
+        match self {
+            VariableSyntax::EnvPrefix | VariableSyntax::EnvPrefixAndInputs => format!("${{env:{name}}}"),
+            VariableSyntax::Braces => format!("{{env:{name}}}"),
+            VariableSyntax::Secrets => format!("${{{{ secrets.{name} }}}}"),
+            VariableSyntax::Plain | VariableSyntax::Unsupported => format!("${{{name}}}"),
+        }
+    }
+}
+
 /// Whether a program replaces `$NAME`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShellVariables {

@@ -60,15 +60,9 @@ impl Program {
                             .contains(&variables);
                     (format!("${{{name}}}"), is_replaced)
                 }
-                TemplatePart::Variable(name) | TemplatePart::OptionalVariable(name) => match variables {
-                    VariableSyntax::Plain => (format!("${{{name}}}"), true),
-                    VariableSyntax::EnvPrefix | VariableSyntax::EnvPrefixAndInputs => {
-                        (format!("${{env:{name}}}"), true)
-                    }
-                    VariableSyntax::Braces => (format!("{{env:{name}}}"), true),
-                    VariableSyntax::Secrets => (format!("${{{{ secrets.{name} }}}}"), true),
-                    VariableSyntax::Unsupported => (format!("${{{name}}}"), false),
-                },
+                TemplatePart::Variable(name) | TemplatePart::OptionalVariable(name) => {
+                    (variables.reference(name), variables != VariableSyntax::Unsupported)
+                }
                 TemplatePart::VariableOr { name, default } => {
                     let is_replaced = variables == VariableSyntax::Plain;
                     if !is_replaced {

@@ -43,10 +43,10 @@ impl ValueReader<'_> {
         };
         let message = format!("`~` is not replaced here: {reader} it as it is");
         let help = match program.variables {
-            VariableSyntax::Plain | VariableSyntax::EnvPrefix | VariableSyntax::EnvPrefixAndInputs => {
-                format!("write `{}/…`, or the full path", self.variable_reference("HOME"))
-            }
-            VariableSyntax::Braces => "write `{env:HOME}/…`, or the full path".to_owned(),
+            syntax @ (VariableSyntax::Plain
+            | VariableSyntax::EnvPrefix
+            | VariableSyntax::EnvPrefixAndInputs
+            | VariableSyntax::Braces) => format!("write `{}/…`, or the full path", syntax.reference("HOME")),
             VariableSyntax::Secrets | VariableSyntax::Unsupported => "write the full path".to_owned(),
         };
         let diagnostic = self.context.new_diagnostic(Code::UnknownReference, at, message);
@@ -56,7 +56,7 @@ impl ValueReader<'_> {
     /// Warns about `$NAME` in a file of a program that does not replace it. Inside of a word it may be part of a
     /// password: then what the program does with it is information.
     pub(super) fn report_shell_variable(&self, text: &str, at: &Location) {
-        let reference = self.variable_reference("NAME");
+        let reference = self.program.variables.reference("NAME");
         let (severity, message, help) = match (self.program.shell_variables, find_shell_variable(text)) {
             (_, None) => return,
             (ShellVariables::Literal, _) if self.rule != ReferenceRule::Editor => return,
@@ -89,18 +89,8 @@ impl ValueReader<'_> {
     pub(super) fn warn_about_foreign_reference(&self, text: &str, at: &Location) {
         let Some(found) = find_foreign_reference(text, self.rule) else { return };
         let message = format!("`{}` is not replaced: it stays as it is", quoted(found));
-        let help = format!("write `{}` if a variable is meant", self.variable_reference("NAME"));
+        let help = format!("write `{}` if a variable is meant", self.program.variables.reference("NAME"));
         self.context.warning(Code::UnknownReference, at, message, help);
-    }
-
-    /// A reference to a variable of the environment, in the syntax of the file's program.
-    fn variable_reference(&self, name: &str) -> String {
-        match self.program.variables {
-            VariableSyntax::EnvPrefix | VariableSyntax::EnvPrefixAndInputs => format!("${{env:{name}}}"),
-            VariableSyntax::Braces => format!("{{env:{name}}}"),
-            VariableSyntax::Secrets => format!("${{{{ secrets.{name} }}}}"),
-            VariableSyntax::Plain | VariableSyntax::Unsupported => format!("${{{name}}}"),
-        }
     }
 }
 
