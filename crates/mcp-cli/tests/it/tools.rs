@@ -194,7 +194,10 @@ while read -r line; do
     {"name":"dangling","inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}}},
     {"name":"text","inputSchema":{"type":"string"}},
     {"name":"result","inputSchema":{"type":"object"},"outputSchema":{"type":"objekt"}},
+    {"name":"whole","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["n"]}},
+    {"name":"whole","inputSchema":{"type":"object"}},
     {"name":"echo","inputSchema":{"type":"object"}}]}' ;;
+  *'"tools/call"'*) answer '{"content":[{"type":"text","text":"a text"}],"structuredContent":{"m":1}}' ;;
   *'"method":"notifications/'*) ;;
   *) printf '%s\n' '{"jsonrpc":"2.0","id":'"$id"',"error":{"code":-32601,"message":"unknown"}}' ;;
   esac
@@ -217,20 +220,25 @@ fn invalid_schemas_and_collisions_are_warnings() {
         "structured results of tool `result` of server `odd` are passed on unchecked: its schema cannot be used: \
         /type is `objekt`, which is no type",
         collision,
+        "the name `whole` is taken by tool `whole` of server `odd`\n  help: both are of one server: the first one \
+        is used",
     ] {
         assert!(run.out.contains(want), "{want}: {run:?}");
     }
+    let call = workspace.run(&["call", ".", "whole"]);
+    let want = "warning: the structured content does not fit the tool's output schema: \"n\" is a required property\n";
+    assert!(call.code == Some(0) && call.out.starts_with("a text\n") && call.err.contains(want), "{call:?}");
     assert!(run.out.contains("! odd   ready (legacy)  "), "{run:?}");
     let run = workspace.run(&["doctor", "."]);
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(
         run.out.contains(
             "\n! odd  the tool `typo` has a mistake: its schema cannot be used: /properties/a/type is \
-            `strin`, which is no type (and 3 more); 5 tools\n"
+            `strin`, which is no type (and 3 more); 7 tools\n"
         ),
         "{run:?}"
     );
-    assert!(run.out.contains(&format!("\n\n{collision}\n  help: rename")), "{run:?}");
+    assert!(run.out.contains(&format!("\n{collision}\n  help: rename")), "{run:?}");
     let document = workspace.run(&["doctor", ".", "--format", "json"]).json();
-    assert_eq!(document["problems"][0]["id"], "mcp/server/odd/tool_collision/echo");
+    assert_eq!(document["problems"][1]["id"], "mcp/server/odd/tool_collision/echo");
 }
