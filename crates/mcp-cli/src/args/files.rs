@@ -49,7 +49,7 @@ const SANDBOXES: Choices<SandboxChoice> = &[
     ("off", "No sandbox", SandboxChoice::Preset(SandboxPreset::Off)),
 ];
 
-const TRANSPORTS: Choices<TransportName> = &[
+pub(super) const TRANSPORTS: Choices<TransportName> = &[
     ("http", "Streamable HTTP", TransportName::Url(UrlTransportKind::Http)),
     ("sse", "HTTP with server-sent events", TransportName::Url(UrlTransportKind::Sse)),
     ("websocket", "WebSocket", TransportName::Url(UrlTransportKind::WebSocket)),
@@ -120,7 +120,7 @@ pub(crate) struct SetArgs {
 }
 
 /// Arguments of `add`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(
     group(clap::ArgGroup::new("source").args(["command", "url", "npm", "pypi", "image", "server_json"])),
     override_usage = "mcp-host add [OPTIONS] [FILE] [SERVER] -- <COMMAND> [ARGS]...\n       \

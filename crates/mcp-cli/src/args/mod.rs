@@ -12,6 +12,7 @@ mod limit;
 mod schema;
 mod servers;
 mod serving;
+mod target;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
@@ -30,6 +31,7 @@ pub(crate) use servers::{
     ServerArgs, ShellArgs, SkillsArgs, TasksArgs, ToolsArgs, TrustArgs, WatchArgs,
 };
 pub(crate) use serving::{AcpCheckArgs, DemoServerArgs, RecordArgs, ReplayArgs, ServeArgs};
+pub(crate) use target::TargetArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,6 +51,7 @@ FILE is a configuration file or a folder. In a folder, the first of these files 
 .minds/mcp.yaml, agent.yaml, .mcp.json, .vscode/mcp.json, .cursor/mcp.json,
 .kiro/settings/mcp.json, .roo/mcp.json, mcp.json. Commands with an optional FILE search this
 folder and its parents for the nearest one. `-` is standard input.
+Commands that start servers also accept the URL of a server as FILE, or a program after `--`.
 
 Without FILE, the servers of a project start after `mcp-host trust` has shown them. A command
 that names FILE starts them: look at the file of another person first.

@@ -8,6 +8,7 @@ use url::Url;
 
 use crate::args::call_rules::CallRuleArgs;
 use crate::args::choice::{Choices, choice_parser};
+use crate::args::target::{TargetArgs, is_url};
 
 /// The APIs that `tools --for` supports.
 const PROVIDERS: Choices<Provider> = &[
@@ -16,14 +17,16 @@ const PROVIDERS: Choices<Provider> = &[
     ("gemini", "Gemini's `generateContent`", Provider::Gemini),
 ];
 
-/// A configuration, and optionally one of its servers.
+/// A configuration, and optionally one of its servers; or a server of the command line.
 #[derive(Debug, Args)]
 pub(crate) struct ServerArgs {
-    /// Configuration file or folder [default: the nearest configuration]
+    /// Configuration file or folder, or the URL of a server [default: the nearest configuration]
     pub(crate) file: Option<PathBuf>,
     /// Start and list only this server
     #[arg(long, value_name = "SERVER")]
     pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
 }
 
 /// Arguments of `doctor`.
@@ -68,8 +71,11 @@ pub(crate) struct SkillsArgs {
 /// Arguments of `tools`.
 #[derive(Debug, Args)]
 pub(crate) struct ToolsArgs {
-    #[command(flatten)]
-    pub(crate) servers: ServerArgs,
+    /// Configuration file or folder, or the URL of a server [default: the nearest configuration]
+    pub(crate) file: Option<PathBuf>,
+    /// Start and list only this server
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) server: Option<String>,
     /// List only tools whose names match: `*` matches any characters, a pattern without `*` matches a part of a name
     #[arg(value_name = "PATTERN", conflicts_with = "schema")]
     pub(crate) patterns: Vec<String>,
@@ -83,14 +89,20 @@ pub(crate) struct ToolsArgs {
     #[arg(long = "for", value_parser = choice_parser(PROVIDERS), value_name = "PROVIDER",
         conflicts_with_all = ["schema", "tree"])]
     pub(crate) provider: Option<Provider>,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
 }
 
 impl ToolsArgs {
-    /// Takes FILE as a pattern if it contains a `*` and no such file exists. Reads the disk.
+    /// Takes FILE as a pattern if it is no URL, and a program is named, or it contains a `*` and no such file exists.
+    /// Reads the disk.
     pub(crate) fn resolve_patterns(mut self) -> ToolsArgs {
-        let is_pattern =
-            |path: &mut PathBuf| path.as_os_str().as_encoded_bytes().contains(&b'*') && !path.exists();
-        if let Some(file) = self.servers.file.take_if(is_pattern) {
+        let has_program = self.target.has_program();
+        let is_pattern = |path: &mut PathBuf| {
+            let word = path.to_string_lossy();
+            !is_url(&word) && (has_program || (word.contains('*') && !path.exists()))
+        };
+        if let Some(file) = self.file.take_if(is_pattern) {
             self.patterns.insert(0, file.to_string_lossy().into_owned());
         }
         self
@@ -198,7 +210,8 @@ pub(crate) struct LoginTarget {
 
 /// Arguments of `call`.
 #[derive(Debug, Args)]
-#[command(override_usage = "mcp-host call [OPTIONS] [FILE] <TOOL> [ARGS]...")]
+#[command(override_usage = "mcp-host call [OPTIONS] [FILE|URL] <TOOL> [ARGS]...\n       \
+                      mcp-host call [OPTIONS] <TOOL> [ARGS]... -- <COMMAND>...")]
 pub(crate) struct CallArgs {
     #[command(flatten)]
     pub(crate) config: ConfigWord,
@@ -232,11 +245,14 @@ pub(crate) struct CallArgs {
     pub(crate) detach: bool,
     #[command(flatten)]
     pub(crate) rules: CallRuleArgs,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
 }
 
 impl CallArgs {
     /// Takes FILE as the tool if it is no configuration. The error is a message for the user.
     pub(crate) fn resolve_file(mut self, is_config: IsConfig) -> Result<CallArgs, String> {
+        let is_config = if self.target.has_program() { no_word } else { is_config };
         self.config.shift_words(&mut self.tool, &mut self.arguments, is_config);
         if self.tool.is_empty() {
             Err("which tool? `mcp-host tools` lists them".to_owned())
@@ -249,7 +265,7 @@ impl CallArgs {
 /// A configuration that may be left out before the name of a tool or a prompt.
 #[derive(Debug, Args)]
 pub(crate) struct ConfigWord {
-    /// Configuration file or folder [default: the nearest configuration]
+    /// Configuration file or folder, or the URL of a server [default: the nearest configuration]
     pub(crate) file: PathBuf,
 }
 
@@ -269,7 +285,8 @@ impl ConfigWord {
 
 /// Arguments of `prompt`.
 #[derive(Debug, Args)]
-#[command(override_usage = "mcp-host prompt [OPTIONS] [FILE] <PROMPT> [ARGS]...")]
+#[command(override_usage = "mcp-host prompt [OPTIONS] [FILE|URL] <PROMPT> [ARGS]...\n       \
+                      mcp-host prompt [OPTIONS] <PROMPT> [ARGS]... -- <COMMAND>...")]
 pub(crate) struct PromptArgs {
     #[command(flatten)]
     pub(crate) config: ConfigWord,
@@ -282,11 +299,14 @@ pub(crate) struct PromptArgs {
     /// Start only this server
     #[arg(long, value_name = "SERVER")]
     pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
 }
 
 impl PromptArgs {
     /// Takes FILE as the prompt if it is no configuration. The error is a message for the user.
     pub(crate) fn resolve_file(mut self, is_config: IsConfig) -> Result<PromptArgs, String> {
+        let is_config = if self.target.has_program() { no_word } else { is_config };
         self.config.shift_words(&mut self.prompt, &mut self.arguments, is_config);
         if self.prompt.is_empty() {
             Err("which prompt? `mcp-host prompts` lists them".to_owned())
@@ -298,6 +318,11 @@ impl PromptArgs {
 
 /// Returns whether a word names a configuration.
 type IsConfig = fn(&str) -> bool;
+
+/// No word names a configuration.
+fn no_word(_: &str) -> bool {
+    false
+}
 
 /// Parses a number of bytes, such as `4096`, `64K` or `2M`.
 fn parse_size(text: &str) -> Result<usize, String> {
@@ -316,7 +341,7 @@ fn parse_size(text: &str) -> Result<usize, String> {
 
 /// Arguments of `tasks`.
 #[derive(Debug, Args)]
-#[command(override_usage = "mcp-host tasks [OPTIONS] [FILE] <ID>")]
+#[command(override_usage = "mcp-host tasks [OPTIONS] [FILE|URL] <ID>")]
 pub(crate) struct TasksArgs {
     #[command(flatten)]
     pub(crate) config: ConfigWord,
@@ -332,6 +357,8 @@ pub(crate) struct TasksArgs {
     /// Cancel the task
     #[arg(long, conflicts_with = "wait")]
     pub(crate) cancel: bool,
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
 }
 
 impl TasksArgs {

@@ -35,11 +35,18 @@ enum PairValue {
     Json(String),
 }
 
+impl Pair {
+    /// A pair whose value is converted by the schema.
+    pub(crate) fn text(name: &str, value: &str) -> Pair {
+        Pair { name: name.to_owned(), value: PairValue::Text(value.to_owned()) }
+    }
+}
+
 /// Parses `name=value` or `name:=JSON`. The caller has checked for a name and `=`.
 pub(super) fn parse_pair(word: &str) -> Result<Pair, ArgumentError> {
     let (name, value) = word.split_once('=').unwrap_or((word, ""));
     let Some(name) = name.strip_suffix(':') else {
-        return Ok(Pair { name: name.to_owned(), value: PairValue::Text(value.to_owned()) });
+        return Ok(Pair::text(name, value));
     };
     match as_json(value) {
         Some(json) => Ok(Pair { name: name.to_owned(), value: PairValue::Json(json) }),
@@ -51,7 +58,7 @@ pub(super) fn parse_pair(word: &str) -> Result<Pair, ArgumentError> {
 }
 
 /// Converts the pairs to a JSON object. Fails at the first value that has none of the types that `schema` allows.
-pub(super) fn pairs_to_object(pairs: &[Pair], schema: Option<&RawJson>) -> Result<RawJson, ArgumentError> {
+pub(crate) fn pairs_to_object(pairs: &[Pair], schema: Option<&RawJson>) -> Result<RawJson, ArgumentError> {
     let root = schema.and_then(|it| it.read::<Value>().ok()).unwrap_or(Value::Null);
     let mut members: Vec<(&str, Vec<&PairValue>)> = Vec::new();
     for Pair { name, value } in pairs {

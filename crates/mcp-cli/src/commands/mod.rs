@@ -11,10 +11,13 @@ mod man;
 mod servers;
 mod serving;
 
+use std::path::Path;
+
 use mcp_host_config::Switch;
 
 use crate::args::{
-    Arguments, Command, Format, GlobalArgs, RequestedFormat, ResourcesArgs, SchemaArgs, ServerArgs, ToolsArgs,
+    AddArgs, Arguments, Command, Format, GlobalArgs, RequestedFormat, ResourcesArgs, SchemaArgs, ServerArgs,
+    TargetArgs, ToolsArgs,
 };
 use crate::commands::calls::{approvals, call, prompt, record, shell, tasks};
 use crate::commands::files::{acp_check, check, convert, edit, import, schema, secret};
@@ -25,10 +28,12 @@ use crate::commands::servers::list::tools::ToolsView;
 use crate::commands::servers::read::SaveTarget;
 use crate::commands::servers::{doctor, explain, list, lock, login, read, skills, trust, watch};
 use crate::commands::serving::{demo_server, replay, serve};
+use crate::config::command_line_server::CommandLineServer;
 use crate::config::context::Context;
 use crate::config::locate::names_config;
 use crate::output::console::{Console, Report};
 use crate::output::failure::Failure;
+use crate::output::quote;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::Signals;
 use crate::runtime::{Runtime, command_workers, serving_workers};
@@ -83,7 +88,9 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         Command::Completions { shell } => completions::run(shell),
         Command::Man => man::run(),
         Command::Tools(args) => {
-            let ToolsArgs { servers, patterns, schema, tree, provider } = args.resolve_patterns();
+            let ToolsArgs { file, server, patterns, schema, tree, provider, target } =
+                args.resolve_patterns();
+            let servers = ServerArgs { file, server, target };
             let view = match (&schema, tree, provider) {
                 (Some(tool), _, _) => ToolsView::Single(tool),
                 (None, _, Some(provider)) => ToolsView::Provider(provider),
@@ -98,13 +105,22 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         }
         Command::Resources(ResourcesArgs { servers, read: Some(uri), save, overwrite }) => {
             let target = save.map(|path| SaveTarget { path, overwrite });
-            run_on_runtime(async |signals| read::run(&context, &servers, &uri, target, signals).await)
+            run_on_target(&context, &servers.target, servers.file.as_deref(), async |context, signals| {
+                read::run(context, &servers, &uri, target, signals).await
+            })
         }
-        Command::Skills(args) => run_on_runtime(async |signals| skills::run(&context, &args, signals).await),
+        Command::Skills(args) => {
+            let ServerArgs { file, target, .. } = &args.servers;
+            run_on_target(&context, target, file.as_deref(), async |context, signals| {
+                skills::run(context, &args, signals).await
+            })
+        }
         Command::Explain(args) => run_on_runtime(async |signals| explain::run(&context, args, signals).await),
         Command::Call(args) => {
             let args = args.resolve_file(names_config).map_err(Failure::usage)?;
-            run_on_runtime(async |signals| call::run(&context, &args, signals).await)
+            run_on_target(&context, &args.target, Some(&args.config.file), async |context, signals| {
+                call::run(context, &args, signals).await
+            })
         }
         Command::Approvals(args) => {
             run_on_runtime(async |signals| approvals::run(&context, args, signals).await)
@@ -114,11 +130,15 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         Command::Restart(args) => run_on_runtime(async |signals| restart::run(&context, args, signals).await),
         Command::Prompt(args) => {
             let args = args.resolve_file(names_config).map_err(Failure::usage)?;
-            run_on_runtime(async |signals| prompt::run(&context, &args, signals).await)
+            run_on_target(&context, &args.target, Some(&args.config.file), async |context, signals| {
+                prompt::run(context, &args, signals).await
+            })
         }
         Command::Tasks(args) => {
             let args = args.resolve_file(names_config).map_err(Failure::usage)?;
-            run_on_runtime(async |signals| tasks::run(&context, &args, signals).await)
+            run_on_target(&context, &args.target, Some(&args.config.file), async |context, signals| {
+                tasks::run(context, &args, signals).await
+            })
         }
         Command::Watch(args) => run_on_runtime(async |signals| watch::run(&context, args, signals).await),
         Command::Serve(args) => {
@@ -128,7 +148,12 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
                 identity.map_err(|error| Failure::new(format!("the program is not readable: {error}")))?;
             run_on_workers(workers, async |signals| serve::run(&context, *args, identity, signals).await)
         }
-        Command::Doctor(args) => run_on_runtime(async |signals| doctor::run(&context, &args, signals).await),
+        Command::Doctor(args) => run_on_target(
+            &context,
+            &args.servers.target,
+            args.servers.file.as_deref(),
+            async |context, signals| doctor::run(context, &args, signals).await,
+        ),
         Command::Record(args) => run_on_runtime(async |signals| record::run(&context, &args, signals).await),
         Command::Replay(args) => run_on_runtime(async |signals| replay::run(&context, args, signals).await),
         Command::Shell(args) => run_on_runtime(async |signals| shell::run(&context, args, signals).await),
@@ -144,7 +169,37 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
 }
 
 fn run_list(context: &Context, servers: &ServerArgs, target: ListTarget<'_>) -> Result<Report, Failure> {
-    run_on_runtime(async |signals| list::run(context, servers, target, signals).await)
+    run_on_target(context, &servers.target, servers.file.as_deref(), async |context, signals| {
+        list::run(context, servers, target, signals).await
+    })
+}
+
+/// Runs an async command on a configuration, or on the server that the command line describes. `file` is the word FILE.
+fn run_on_target(
+    context: &Context,
+    target: &TargetArgs,
+    file: Option<&Path>,
+    command: impl AsyncFnOnce(&Context, &mut Signals) -> Result<Exit, Failure>,
+) -> Result<Report, Failure> {
+    let mut context = context.clone();
+    if let Some(args) = target.to_server(file).map_err(Failure::usage)? {
+        context.command_line = Some(command_line_server(args).map_err(Failure::usage)?);
+    }
+    run_on_runtime(async |signals| command(&context, signals).await)
+}
+
+/// The server that the command line describes. The error is a message for the user.
+fn command_line_server(args: AddArgs) -> Result<CommandLineServer, String> {
+    let mut words: String = args.words.iter().map(|url| format!(" {}", quote(url))).collect();
+    for (option, values) in [("--header", &args.header), ("--env", &args.env)] {
+        words.push_str(&format!(" {option} …").repeat(values.len()));
+    }
+    let mut program: String = args.program.iter().map(|word| format!(" {}", quote(word))).collect();
+    if !program.is_empty() {
+        program.insert_str(0, " --");
+    }
+    let text = edit::add::configuration_text(args)?.into();
+    Ok(CommandLineServer { text, words, program })
 }
 
 /// Runs an async command. On return, the runtime and all its tasks and child processes are dropped.

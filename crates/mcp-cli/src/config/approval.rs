@@ -92,7 +92,7 @@ pub(crate) fn keeps_approval(loaded: &LoadedConfig, server: &str) -> bool {
 
 /// Approves a server that the user has just written to a file. What cannot be stored is approved later. Blocks.
 pub(crate) fn approve_written(context: &Context, file: &Path, server: &str) {
-    let config = ConfigPath { path: file.to_owned(), is_discovered: true, is_of_project: true };
+    let config = ConfigPath { path: file.to_owned(), is_discovered: true, is_of_project: true, text: None };
     let (Some(approvals), Ok(loaded)) = (approved_servers(), load(&context.load_request(&config))) else {
         return;
     };

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use mcp_host_config::Document;
+use mcp_host_model::Dialect;
 use mcp_host_runtime::{LoadRequest, SecretSources};
 use tokio::time::timeout;
 
 use crate::args::{DialectOptions, Format, GlobalArgs};
+use crate::config::command_line_server::CommandLineServer;
 use crate::config::input_prompt::InputPrompt;
 use crate::config::locate::ConfigPath;
 use crate::config::lock_mode::LockMode;
@@ -44,6 +46,8 @@ pub(crate) struct Context {
     pub(crate) secrets: SecretSources,
     /// Questions for inputs without a value.
     pub(crate) inputs: InputPrompt,
+    /// The server that the command line describes. The command then reads no configuration file.
+    pub(crate) command_line: Option<CommandLineServer>,
     progress_mode: ProgressMode,
 }
 
@@ -61,6 +65,7 @@ impl Context {
             project_trust: ProjectTrust::new(global.trust_project)?,
             secrets: secret_sources(global.secret_command.clone(), inputs.clone()),
             inputs,
+            command_line: None,
             progress_mode: ProgressMode::for_console(console.err_is_terminal, console.verbosity),
         })
     }
@@ -111,8 +116,12 @@ impl Context {
 
     /// The request to read a file with the options of the command line.
     pub(crate) fn load_request(&self, config: &ConfigPath) -> LoadRequest {
-        let DialectOptions { dialect, profile } = self.dialect;
+        let DialectOptions { dialect, profile } = match &config.text {
+            Some(_) => DialectOptions { dialect: Some(Dialect::McpJson), profile: None },
+            None => self.dialect,
+        };
         let mut request = LoadRequest::new(&config.path);
+        request.text = config.text.clone();
         request.needs_approval = config.is_of_project && self.project_trust.needs_approval(&config.path);
         request.approvals = approved_servers().map(|it| it.path().to_owned());
         request.dialect = dialect;

@@ -8,6 +8,7 @@ use mcp_host_model::Severity;
 use mcp_host_runtime::{DesiredServers, LoadError, LoadedConfig, load};
 
 use crate::config::approval::ask_about_servers;
+use crate::config::command_line_server::CommandLineServer;
 use crate::config::context::Context;
 use crate::config::file_error::ConfigFileError;
 use crate::config::locate::{ConfigPath, locate_config};
@@ -50,13 +51,16 @@ pub(crate) struct ConfigFile {
 /// Reads the configuration that `path` selects. Blocks.
 pub(crate) fn open(path: &Path, context: &Context) -> Result<ConfigFile, ConfigFileError> {
     let file_error = |message, help| ConfigFileError { path: path.display().to_string(), message, help };
-    let config = locate_config(path).map_err(|message| file_error(message, None))?;
+    let config = match &context.command_line {
+        Some(server) => ConfigPath::of_command_line(server),
+        None => locate_config(path).map_err(|message| file_error(message, None))?,
+    };
     load_file(config, context).map_err(|error| file_error(error_chain(&error), load_error_help(&error)))
 }
 
 fn load_file(config: ConfigPath, context: &Context) -> Result<ConfigFile, LoadError> {
     let loaded = load(&context.load_request(&config))?;
-    let ConfigPath { path, is_discovered, is_of_project } = config;
+    let ConfigPath { path, is_discovered, is_of_project, text: _ } = config;
     Ok(ConfigFile { loaded, path, is_of_project, is_discovered, context: context.clone() })
 }
 
@@ -132,7 +136,7 @@ impl ConfigFile {
     fn reload(self, context: &Context) -> Result<ConfigFile, ConfigFileError> {
         let ConfigFile { path, is_of_project, is_discovered, .. } = self;
         let name = path.display().to_string();
-        load_file(ConfigPath { path, is_discovered, is_of_project }, context).map_err(|error| {
+        load_file(ConfigPath { path, is_discovered, is_of_project, text: None }, context).map_err(|error| {
             ConfigFileError { path: name, message: error_chain(&error), help: load_error_help(&error) }
         })
     }
@@ -154,6 +158,11 @@ impl ConfigFile {
                 is_part.then(|| names.chain(failed.iter().map(|it| it.id.to_string())).collect())
             }
         }
+    }
+
+    /// The server of the command line, if the configuration has only it, and there is no file.
+    pub(crate) fn command_line(&self) -> Option<&CommandLineServer> {
+        self.context.command_line.as_ref()
     }
 
     /// Whether the server of this entry may be started.
@@ -203,6 +212,10 @@ impl ConfigFile {
 
     fn render(&self, diagnostics: &[Diagnostic], colour: Colour) -> String {
         let LoadedConfig { path, text, .. } = &self.loaded;
+        // What is wrong with a server of the command line is the error of its start. It has no line.
+        if self.command_line().is_some() {
+            return String::new();
+        }
         let is_printed = |diagnostic: &&Diagnostic| match self.context.console.verbosity {
             Verbosity::Normal | Verbosity::Verbose => true,
             Verbosity::Quiet => diagnostic.severity == Severity::Error,

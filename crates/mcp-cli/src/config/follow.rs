@@ -34,7 +34,7 @@ impl FollowedConfig {
             help: None,
         })?;
         let load_request = context.load_request(&config);
-        let ConfigPath { path, is_discovered, is_of_project: _ } = config;
+        let ConfigPath { path, is_discovered, .. } = config;
         if is_discovered {
             context.print(Report::err(context.console.discovery_note(&path))).await;
         }

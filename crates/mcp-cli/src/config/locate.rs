@@ -10,8 +10,10 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use mcp_host_model::Secret;
 use mcp_host_runtime::lock_path;
 
+use crate::config::command_line_server::{COMMAND_LINE, CommandLineServer};
 use crate::runtime::system;
 
 /// How many folders are searched, from the current one upwards.
@@ -41,12 +43,19 @@ pub(crate) struct ConfigPath {
     pub(crate) is_discovered: bool,
     /// Whether it belongs to a project that no command named: the nearest file, unless it is in the home folder.
     pub(crate) is_of_project: bool,
+    /// The text, if the command line describes it: then there is no file.
+    pub(crate) text: Option<Secret>,
 }
 
 impl ConfigPath {
     /// A file that the command named, or that is in a folder that it named.
     fn named(path: PathBuf) -> ConfigPath {
-        ConfigPath { path, is_discovered: false, is_of_project: false }
+        ConfigPath { path, is_discovered: false, is_of_project: false, text: None }
+    }
+
+    /// The configuration of a server of the command line. The user typed what it starts, so it needs no approval.
+    pub(super) fn of_command_line(server: &CommandLineServer) -> ConfigPath {
+        ConfigPath { text: Some(server.text.clone()), ..ConfigPath::named(COMMAND_LINE.into()) }
     }
 }
 
@@ -103,7 +112,11 @@ fn find_nearest(
         if let Some(name) = CONFIG_PATHS.iter().find(|name| is_file(&folder.join(name), folder)) {
             check_locks(&folder.join(name), &|it| folder.join(it), &|it| is_file(it, folder))?;
             let is_of_project = Some(folder) != home;
-            return Ok(ConfigPath { path: base.join(name), is_discovered: true, is_of_project });
+            return Ok(ConfigPath {
+                is_discovered: true,
+                is_of_project,
+                ..ConfigPath::named(base.join(name))
+            });
         }
         if Some(folder) == home {
             break;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use mcp_host_runtime::{Approval, lock_path, read_lock};
 
+use crate::config::command_line_server::COMMAND_LINE;
 use crate::config::context::Context;
 use crate::config::file_error::ConfigFileError;
 use crate::config::lock_mode::LockMode;
@@ -19,13 +20,25 @@ pub(super) const STANDARD_INPUT: &str = "/dev/stdin";
 pub(crate) const RENEWAL: &str = "the lock file has version 1, which does not bind what the servers start; \
     `mcp-host lock --all` renews it";
 
-/// Reads the lock file of a configuration. `None` if there is none or the lock mode ignores it. A missing file is
+/// Reads the lock file of a configuration. `None` if there is none or the lock mode ignores it. A server of the command
+/// line has none. A missing file is
 /// an error if the lock mode requires one.
 pub(crate) async fn load_approval(
     context: &Context,
     configuration: &Path,
 ) -> Result<Option<Approval>, ConfigFileError> {
     let Some(policy) = context.lock_mode.policy() else { return Ok(None) };
+    if context.command_line.is_some() {
+        return match context.lock_mode {
+            LockMode::Required(_) => Err(ConfigFileError {
+                path: COMMAND_LINE.to_owned(),
+                message: "a server of the command line has no lock file, and --locked requires one"
+                    .to_owned(),
+                help: Some("add it to a configuration with `mcp-host add`, and lock that".to_owned()),
+            }),
+            LockMode::Off | LockMode::IfPresent(_) => Ok(None),
+        };
+    }
     let path = lock_path(configuration);
     let read = if configuration == Path::new(STANDARD_INPUT) {
         Ok(None)

@@ -2,6 +2,7 @@
 
 pub(crate) mod approval;
 pub(crate) mod call_rules;
+pub(crate) mod command_line_server;
 pub(crate) mod context;
 pub(crate) mod file;
 pub(crate) mod file_error;

@@ -9,6 +9,8 @@ use mcp_host_runtime::HostSnapshot;
 use serde_json::Value;
 
 use crate::config::approval::has_unapproved;
+use crate::config::command_line_server::CommandLineServer;
+use crate::config::context::Context;
 use crate::config::file::ConfigFile;
 use crate::output::quote;
 
@@ -26,6 +28,10 @@ pub(crate) fn quote_path(path: &Path) -> String {
 pub(crate) struct SuggestedFile {
     /// The word that names it, after a blank. Empty for the nearest configuration.
     words: String,
+    /// The last words, which name the program of a server of the command line, after a blank.
+    program: String,
+    /// Whether it is a server of the command line, which is in no file.
+    is_command_line: bool,
     /// Whether servers of it wait for an approval.
     is_waiting: bool,
 }
@@ -35,11 +41,24 @@ impl SuggestedFile {
     pub(crate) fn named(path: &Path) -> SuggestedFile {
         let words =
             if path.as_os_str().is_empty() { String::new() } else { format!(" {}", quote_path(path)) };
-        SuggestedFile { words, is_waiting: false }
+        SuggestedFile { words, program: String::new(), is_command_line: false, is_waiting: false }
+    }
+
+    /// The server of the command line, else a configuration as the user named it.
+    pub(crate) fn requested(context: &Context, path: &Path) -> SuggestedFile {
+        context.command_line.as_ref().map_or_else(|| SuggestedFile::named(path), SuggestedFile::of_server)
+    }
+
+    fn of_server(server: &CommandLineServer) -> SuggestedFile {
+        let CommandLineServer { text: _, words, program } = server.clone();
+        SuggestedFile { words, program, is_command_line: true, is_waiting: false }
     }
 
     /// A file that was read. Blocks.
     pub(crate) fn read(file: &ConfigFile) -> SuggestedFile {
+        if let Some(server) = file.command_line() {
+            return SuggestedFile::of_server(server);
+        }
         let path = if file.is_of_project { Path::new("") } else { &file.path };
         SuggestedFile::named(path).with_approvals_of(file)
     }
@@ -54,9 +73,19 @@ impl SuggestedFile {
         self.is_waiting
     }
 
+    /// Whether it is a server of the command line, which is in no file.
+    pub(crate) fn is_command_line(&self) -> bool {
+        self.is_command_line
+    }
+
     /// The command `mcp-host NAME` on this configuration.
     pub(crate) fn command(&self, name: &str) -> String {
-        format!("mcp-host {name}{}", self.words)
+        format!("mcp-host {name}{}{}", self.words, self.program)
+    }
+
+    /// The command `mcp-host NAME` on this configuration, with more words.
+    pub(crate) fn command_with(&self, name: &str, words: &str) -> String {
+        format!("mcp-host {name}{} {words}{}", self.words, self.program)
     }
 
     /// A suggestion to start the servers. While some of them wait for an approval, the command that shows and approves
@@ -83,8 +112,8 @@ pub(crate) fn suggest_call(published: &HostSnapshot, file: &SuggestedFile) -> St
         .take(MAX_ARGUMENTS)
         .map(|name| format!(" {}=…", quote(name)))
         .collect();
-    let call = file.command("call");
-    format!("`{call} {}{arguments}` calls the first tool", quote(tool.name.as_str()))
+    let call = file.command_with("call", &format!("{}{arguments}", quote(tool.name.as_str())));
+    format!("`{call}` calls the first tool")
 }
 
 #[cfg(test)]

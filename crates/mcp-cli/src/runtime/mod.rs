@@ -4,6 +4,7 @@
 //! processes that they own. The drop is bounded even if a thread is stuck in a read or write.
 
 pub(crate) mod bounded_read;
+pub(crate) mod browser;
 pub(crate) mod exit;
 pub(crate) mod signal;
 pub(crate) mod signals;

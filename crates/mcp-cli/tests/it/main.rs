@@ -37,6 +37,7 @@ mod shared_host;
 mod shell;
 mod signals;
 mod support;
+mod target;
 mod terminal;
 mod terminal_output;
 mod tools;

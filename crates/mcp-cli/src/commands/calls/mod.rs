@@ -2,6 +2,7 @@
 
 pub(crate) mod approvals;
 pub(crate) mod call;
+mod elicitation;
 pub(crate) mod prompt;
 pub(crate) mod record;
 pub(crate) mod shell;

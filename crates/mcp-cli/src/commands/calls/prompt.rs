@@ -23,7 +23,7 @@ pub(crate) async fn run(
     args: &PromptArgs,
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
-    let PromptArgs { config, prompt, arguments, server } = args;
+    let PromptArgs { config, prompt, arguments, server, target: _ } = args;
     let (desired, approval) = open_servers(context, Some(&config.file), server.as_deref(), signals).await?;
     let exit = report_with_servers(context, desired, approval, signals, async |host| {
         let mut options = RequestOptions::default();

@@ -110,7 +110,7 @@ async fn record_servers(
         let mut exit = if all_ready { Exit::Success } else { Exit::Unreachable };
         context.print(Report::err(server_lines(&published, context.console.err_colour))).await;
         for PlannedCall { tool, arguments } in calls {
-            let result = call::call(host, &context.progress(), &tool, &arguments).await;
+            let result = call::call(host, &context.progress(), None, &tool, &arguments).await;
             if exit == Exit::Success && !is_recorded(&result) {
                 exit = Exit::Failure;
             }

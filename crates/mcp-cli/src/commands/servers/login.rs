@@ -8,7 +8,6 @@
 use std::env;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -29,6 +28,7 @@ use crate::host::{self, select_server};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::{json, sanitize, style};
+use crate::runtime::browser::open_browser;
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, run_until_signal};
 use crate::runtime::system;
@@ -322,14 +322,4 @@ fn document_report(context: &Context, document: &LoginJson<'_>, text: String) ->
 
 fn no_login_folder(error: StateFolderError) -> Failure {
     Failure::new(format!("there is no folder to store logins in: {error}")).help(Some(error.help()))
-}
-
-/// Opens the page with the system's browser, without a shell. A failure is ignored: the address is printed.
-fn open_browser(page: &Path) {
-    let mut command = system::browser_command();
-    command.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    if let Ok(mut child) = command.spawn() {
-        // Reaps the child process.
-        std::thread::spawn(move || child.wait());
-    }
 }

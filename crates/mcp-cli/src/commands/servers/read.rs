@@ -42,7 +42,7 @@ pub(crate) async fn run(
     {
         return Err(file_exists_failure(&target.expect("it was checked").path));
     }
-    let ServerArgs { file, server } = servers;
+    let ServerArgs { file, server, target: _ } = servers;
     let (desired, approval) = open_servers(context, file.as_deref(), server.as_deref(), signals).await?;
     let exit = report_with_servers(context, desired, approval, signals, async |host| {
         read_resource(context, host, servers, uri, target).await

@@ -21,7 +21,7 @@ pub(crate) async fn run(
     args: &SkillsArgs,
     signals: &mut Signals,
 ) -> Result<Exit, Failure> {
-    let ServerArgs { file, server } = &args.servers;
+    let ServerArgs { file, server, target: _ } = &args.servers;
     let (desired, approval) = open_servers(context, file.as_deref(), server.as_deref(), signals).await?;
     let exit = report_with_servers(context, desired, approval, signals, async |host| match &args.read {
         Some(uri) => Ok(file_report(context, read_skill_file(host, uri, args).await?)),

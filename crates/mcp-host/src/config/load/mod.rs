@@ -14,7 +14,7 @@ use mcp_host_config::{
     ResolvedServer, SecretAccess, UnsupportedFormat, detect, detect_unsupported_format,
     parse_editor_env_file, read, read_detecting, resolve,
 };
-use mcp_host_model::{Dialect, ErrorKind, ServerSpec, Severity};
+use mcp_host_model::{Dialect, ErrorKind, Secret, ServerSpec, Severity};
 
 use crate::config::desired::{DesiredServers, FailedServer};
 use crate::error::HostError;
@@ -33,6 +33,9 @@ pub use save::{SaveError, create_like, create_private, replace_private, save};
 pub struct LoadRequest {
     /// The file.
     pub path: PathBuf,
+    /// The text of the configuration, instead of that of the file; `path` is then its name in messages. It may contain
+    /// secrets. A [follower](crate::host::Host::follow) does not support it.
+    pub text: Option<Secret>,
     /// The dialect; detected if `None`.
     pub dialect: Option<Dialect>,
     /// The profile; detected if `None` (see [`read_detecting`](mcp_host_config::read_detecting())).
@@ -58,6 +61,7 @@ impl LoadRequest {
     pub fn new(path: impl Into<PathBuf>) -> LoadRequest {
         LoadRequest {
             path: path.into(),
+            text: None,
             dialect: None,
             profile: None,
             env_file: None,
@@ -204,10 +208,22 @@ pub(crate) fn load_with(
     request: &LoadRequest,
     read_text: &dyn Fn(&Path) -> Result<String, FileError>,
 ) -> Result<LoadedConfig, LoadError> {
-    let LoadRequest { path, dialect, profile, env_file, needs_approval, approvals, secrets, max_servers } =
-        request;
+    let LoadRequest {
+        path,
+        text,
+        dialect,
+        profile,
+        env_file,
+        needs_approval,
+        approvals,
+        secrets,
+        max_servers,
+    } = request;
     let path_text = path.display().to_string();
-    let text = read_text(path).map_err(|source| LoadError::File { path: path_text.clone(), source })?;
+    let text = match text {
+        Some(text) => text.expose().to_owned(),
+        None => read_text(path).map_err(|source| LoadError::File { path: path_text.clone(), source })?,
+    };
     let variables = match env_file {
         None => Vec::new(),
         Some(file) => {

@@ -53,9 +53,9 @@ pub(super) async fn detach(
         ResultKind::Task => {
             let task = read_created_task(result.result.as_bytes()).map_err(parse_failure)?;
             let after = context.console.suggestion(&format!(
-                "`{} {} --server {server} --wait` waits for the result",
-                SuggestedFile::named(&args.config.file).command("tasks"),
-                sanitize::line(&task.id),
+                "`{}` waits for the result",
+                SuggestedFile::requested(context, &args.config.file)
+                    .command_with("tasks", &format!("{} --server {server} --wait", sanitize::line(&task.id))),
             ));
             Ok(Report { out: render_task(context, server, &task), after, ..Report::default() })
         }

@@ -16,10 +16,11 @@ use mcp_host_runtime::{
     Approval, DesiredServers, Host, HostSnapshot, RulePolicy, ServerState, SpillLifetime, SpillPolicy,
     Supervision, ToolCall,
 };
-use mcp_host_transport::OnProgress;
+use mcp_host_transport::{Caller, OnProgress};
 
 use crate::args::{CallArgs, Format};
 use crate::call_arguments::{self, CallArguments};
+use crate::commands::calls::elicitation::terminal_caller;
 use crate::config::call_rules::read_rules;
 use crate::config::context::Context;
 use crate::config::file::UsedServers;
@@ -61,6 +62,7 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
     let progress = context.progress();
     let mut rules = run_until_signal(signals, read_rules(&args.rules)).await??;
     rules.prompt = Some(call_prompt(context, &progress));
+    let caller = terminal_caller(context, &progress, &mut options);
     options.calls = Arc::new(RulePolicy::new(rules));
     let requested = args.max_result.or(args.save.is_some().then_some(usize::MAX));
     options.result_bytes = requested.or_else(|| context.default_result_bytes());
@@ -76,19 +78,22 @@ pub(crate) async fn run(context: &Context, args: &CallArgs, signals: &mut Signal
             return context.print_result(detached).await;
         }
         let published = host.snapshot();
-        if started == StartedServers::All && args.server.is_none() {
+        if started == StartedServers::All && args.server.is_none() && context.command_line.is_none() {
             remember_tools(&path, &published).await;
         }
-        let result = call(host, &progress, &args.tool, &arguments).await;
+        let result = call(host, &progress, caller, &args.tool, &arguments).await;
         let exit = exit_code(&result, look_up_tool(&published, &invalid_entries, &args.tool));
         let report = call_report(context, &file, &args.tool, &result);
         let mut report = save_content(Report { exit, ..report }, &result, args).await;
         report.err.push_str(&unavailable_servers(&published, &result, context.console.err_colour));
         if let (Exit::Success, Format::Text) = (exit, context.format) {
-            let file = quote_path(&args.config.file);
-            report.after = context.console.suggestion(&format!(
-                "`mcp-host convert {file} --to DIALECT` writes the configuration for another program"
-            ));
+            let suggestion = if file.is_command_line() {
+                format!("`{}` adds the server to a configuration", file.command("add"))
+            } else {
+                let file = quote_path(&args.config.file);
+                format!("`mcp-host convert {file} --to DIALECT` writes the configuration for another program")
+            };
+            report.after = context.console.suggestion(&suggestion);
         }
         let exit = context.print(report).await;
         draw_images(context, &result).await;
@@ -108,7 +113,7 @@ async fn prepare(context: &Context, args: &CallArgs) -> Result<PreparedCall, Fai
     let (file, approval) = open_with_lock(context, Some(&args.config.file), used)
         .await
         .map_err(|refusal| refusal_report(context, args, &refusal))?;
-    let named = SuggestedFile::named(&args.config.file);
+    let named = SuggestedFile::requested(context, &args.config.file);
     let (file, named) = run_blocking(move || {
         let named = named.with_approvals_of(&file);
         (file, named)
@@ -155,7 +160,7 @@ async fn draw_images(context: &Context, result: &CallResult) {
 /// The refusal as the result of a failed call.
 fn refusal_report(context: &Context, args: &CallArgs, refusal: &StartRefusal) -> Report {
     let result = refusal.call_result(&args.tool);
-    let file = SuggestedFile::named(&args.config.file);
+    let file = SuggestedFile::requested(context, &args.config.file);
     let report = call_report(context, &file, &args.tool, &result);
     let mut report = Report { exit: Exit::Failure, ..report };
     if let Some(help) = &refusal.failure.help {
@@ -164,10 +169,11 @@ fn refusal_report(context: &Context, args: &CallArgs, refusal: &StartRefusal) ->
     report
 }
 
-/// Calls a tool and shows its progress.
+/// Calls a tool and shows its progress. The caller answers questions of the server.
 pub(super) async fn call(
     host: &Host,
     progress: &ProgressDisplay,
+    caller: Option<Arc<Caller>>,
     tool: &str,
     arguments: &CallArguments,
 ) -> CallResult {
@@ -185,6 +191,7 @@ pub(super) async fn call(
     let _clear = progress.clear_on_drop();
     let mut call = ToolCall::new(tool, arguments);
     call.options.context.progress = Some(on_progress);
+    call.options.context.caller = caller;
     host.call(call).await
 }
 
@@ -268,8 +275,8 @@ fn error_help(failure: &CallFailure, file: &SuggestedFile, tool: &str, colour: C
     let help = match failure.kind {
         ErrorKind::ToolNotFound => Some(format!("`{}` lists the tools", file.command("tools"))),
         ErrorKind::Validation => {
-            let (tools, tool) = (file.command("tools"), sanitize::line(tool));
-            Some(format!("`{tools} --schema {tool}` shows the arguments of the tool"))
+            let tools = file.command_with("tools", &format!("--schema {}", sanitize::line(tool)));
+            Some(format!("`{tools}` shows the arguments of the tool"))
         }
         ErrorKind::OutcomeUnknown => {
             Some("check whether the call took effect before you repeat it".to_owned())
@@ -279,6 +286,7 @@ fn error_help(failure: &CallFailure, file: &SuggestedFile, tool: &str, colour: C
         }
         // The error of a server that is not approved says what to do.
         ErrorKind::McpConfig if file.is_waiting() => None,
+        ErrorKind::Config | ErrorKind::McpConfig if file.is_command_line() => None,
         ErrorKind::Config | ErrorKind::McpConfig | ErrorKind::MissingTransportField => {
             Some(format!("`{}` reports every mistake with its line", file.command("check")))
         }

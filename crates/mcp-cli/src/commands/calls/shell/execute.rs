@@ -1,7 +1,10 @@
 //! Executes the commands of the shell. Their output is that of the program's commands with the same names.
 
+use std::sync::Arc;
+
 use mcp_host_model::{CallResult, ErrorKind, ServerId};
 use mcp_host_runtime::{Host, HostSnapshot, RequestOptions};
+use mcp_host_transport::Caller;
 
 use super::command::{ShellCommand, help};
 use crate::args::Format;
@@ -23,21 +26,28 @@ use crate::render::status::{problem_lines, server_lines};
 use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
 
+/// What shows the progress of calls, and who answers questions of servers.
+pub(super) struct CallTerminal {
+    pub(super) progress: ProgressDisplay,
+    /// `None`: nobody.
+    pub(super) caller: Option<Arc<Caller>>,
+}
+
 /// Executes a command and prints its result.
 pub(super) async fn execute(
     context: &Context,
     host: &Host,
-    progress: &ProgressDisplay,
+    terminal: &CallTerminal,
     command: ShellCommand,
 ) -> Exit {
-    context.print_result(try_execute(context, host, progress, command).await).await
+    context.print_result(try_execute(context, host, terminal, command).await).await
 }
 
 /// Executes a command and returns its output.
 async fn try_execute(
     context: &Context,
     host: &Host,
-    progress: &ProgressDisplay,
+    terminal: &CallTerminal,
     command: ShellCommand,
 ) -> Result<Report, Failure> {
     let published = host.snapshot();
@@ -53,7 +63,7 @@ async fn try_execute(
         ShellCommand::Schema(tool) => schema_report(context, &published, &tool)?,
         ShellCommand::Call { tool, words } => {
             let arguments = run_blocking(move || call_arguments::parse(&words)).await?;
-            let result = call(host, progress, &tool, &arguments).await;
+            let result = call(host, &terminal.progress, terminal.caller.clone(), &tool, &arguments).await;
             call_report(context, host, &tool, &result)
         }
         ShellCommand::Prompt { name, words } => get_prompt(context, host, &name, words).await?,

@@ -21,6 +21,7 @@ use mcp_host_runtime::{
 use tokio::sync::mpsc;
 
 use crate::args::{Format, ShellArgs};
+use crate::commands::calls::elicitation::terminal_caller;
 use crate::commands::calls::record::{check_output_path, save_recording};
 use crate::config::call_rules::read_rules;
 use crate::config::context::Context;
@@ -32,7 +33,6 @@ use crate::host::known_tools::remember_tools;
 use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
-use crate::output::progress::ProgressDisplay;
 use crate::output::{count, json};
 use crate::render::events::{EventLine, change_lines, file_event_lines};
 use crate::render::status::server_lines_where;
@@ -41,6 +41,7 @@ use crate::runtime::signal::Signal;
 use crate::runtime::signals::{Signals, run_until_signal};
 use command::ShellCommand;
 use editor::{LineReader, LineResult};
+use execute::CallTerminal;
 use tokenize::split_words;
 
 const PROMPT: &str = "mcp> ";
@@ -65,7 +66,7 @@ struct Shell<'a> {
     reported: Arc<HostSnapshot>,
     /// Events to print before the next prompt.
     events: VecDeque<EventLine>,
-    progress: ProgressDisplay,
+    terminal: CallTerminal,
 }
 
 /// Runs until the lines end or a signal arrives.
@@ -89,12 +90,13 @@ pub(crate) async fn run(context: &Context, args: ShellArgs, signals: &mut Signal
     options.result_bytes = context.default_result_bytes();
     let progress = context.progress();
     rules.prompt = Some(call_prompt(context, &progress));
+    let caller = terminal_caller(context, &progress, &mut options);
     options.calls = Arc::new(RulePolicy::new(rules));
     let host = match &recorder {
         Some(recorder) => Host::with_dialer(options, recording_dialer(recorder)),
         None => Host::start(options),
     };
-    let running = RunningHost { host: &host, progress };
+    let running = RunningHost { host: &host, terminal: CallTerminal { progress, caller } };
     let exit = run_shell(context, running, request, is_interactive, signals).await;
     let exit = host::stop(&host, exit, signals).await;
     match (record, recorder) {
@@ -106,7 +108,7 @@ pub(crate) async fn run(context: &Context, args: ShellArgs, signals: &mut Signal
 /// A host, and the display of what it does.
 struct RunningHost<'a> {
     host: &'a Host,
-    progress: ProgressDisplay,
+    terminal: CallTerminal,
 }
 
 /// Follows the configuration and executes lines until they end or a signal arrives.
@@ -117,7 +119,8 @@ async fn run_shell(
     is_interactive: bool,
     signals: &mut Signals,
 ) -> Exit {
-    let RunningHost { host, progress } = running;
+    let RunningHost { host, terminal } = running;
+    let progress = terminal.progress.clone();
     let reported = host.snapshot();
     let follow_handle = tokio::select! {
         biased;
@@ -125,8 +128,7 @@ async fn run_shell(
         follow_handle = follow(context, host, request.clone()) => follow_handle,
     };
     let events = VecDeque::new();
-    let mut shell =
-        Shell { context, host, request, follow_handle, reported, events, progress: progress.clone() };
+    let mut shell = Shell { context, host, request, follow_handle, reported, events, terminal };
     tokio::select! {
         biased;
         signal = signals.next() => match (signal, is_interactive) {
@@ -247,7 +249,7 @@ impl Shell<'_> {
             self.host.wait_until_ready().await;
             return Exit::Success;
         }
-        execute::execute(self.context, self.host, &self.progress, command).await
+        execute::execute(self.context, self.host, &self.terminal, command).await
     }
 
     /// Prints the problems of the files, and the servers: all for a user, those that are not ready for a script.

@@ -39,7 +39,7 @@ pub(crate) async fn run(
 ) -> Result<Exit, Failure> {
     let DoctorArgs { servers, learn } = args;
     let (desired, lock) = run_until_signal(signals, prepare(context, servers)).await??;
-    let named = SuggestedFile::named(servers.file.as_deref().unwrap_or(Path::new("")));
+    let named = SuggestedFile::requested(context, servers.file.as_deref().unwrap_or(Path::new("")));
     if *learn {
         let work = async { context.print(learn::learn(context, desired, &lock, &named).await).await };
         return Ok(run_until_signal(signals, work).await.unwrap_or_else(Exit::Signal));
@@ -61,7 +61,7 @@ pub(crate) async fn run(
 /// Reads the file, asks for missing approvals, and returns the servers to test. If the file has errors, the valid
 /// entries are still tested.
 async fn prepare(context: &Context, servers: &ServerArgs) -> Result<(DesiredServers, LockState), Failure> {
-    let ServerArgs { file, server } = servers;
+    let ServerArgs { file, server, target: _ } = servers;
     let asking = context.inputs.ask_for_inputs();
     let file = context.open_and_report(file.as_deref()).await?;
     let lock = LockState::new(load_approval(context, &file.path).await);

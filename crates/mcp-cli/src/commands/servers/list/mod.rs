@@ -69,7 +69,7 @@ pub(crate) async fn run(
             (ListTarget::Tools(..), Ok(_)) => add_schema_problems(snapshot).await,
             (ListTarget::Prompts | ListTarget::Resources, _) | (_, Err(_)) => snapshot,
         };
-        if servers.server.is_none() && waited == Ok(StartedServers::All) {
+        if servers.server.is_none() && context.command_line.is_none() && waited == Ok(StartedServers::All) {
             remember_tools(&path, &published).await;
         }
         let exit = exit_code(&published, invalid_entries, target);
@@ -127,7 +127,7 @@ async fn prepare(
     servers: &ServerArgs,
     target: ListTarget<'_>,
 ) -> Result<PreparedList, Failure> {
-    let ServerArgs { file, server } = servers;
+    let ServerArgs { file, server, target: _ } = servers;
     let used = match (server.as_deref(), target) {
         (None, ListTarget::Tools(ToolsView::Single(tool), _)) => UsedServers::OwnersOf(tool),
         (server, _) => UsedServers::named(server),

@@ -6,7 +6,7 @@ mod words;
 
 use std::path::Path;
 
-use mcp_host_config::{Document, WrittenFile, prompts_for_inputs};
+use mcp_host_config::{Document, Profile, WrittenFile, prompts_for_inputs};
 use mcp_host_model::ServerSpec;
 use mcp_host_runtime::create_private;
 
@@ -57,6 +57,14 @@ pub(crate) fn run(context: &Context, args: AddArgs) -> Result<Report, Failure> {
     let test = format!("`mcp-host doctor{words} --server {}` tests it", quote(&name));
     report.after = context.console.suggestion(&test);
     Ok(report)
+}
+
+/// The text of an mcp.json with only the server that the arguments describe. The error is a message for the user.
+pub(crate) fn configuration_text(args: AddArgs) -> Result<String, String> {
+    let AddRequest { server, .. } = build_request(args)?;
+    let empty = Document::new("mcp.json", "", Profile::McpJson);
+    let written = add_to_text(&empty, &server.into_spec(Profile::McpJson, &[], None));
+    written.map(|it| it.text).map_err(|error| error.to_string())
 }
 
 /// Creates a file that contains only this server.
