@@ -220,6 +220,25 @@ pub(crate) struct ImportArgs {
     pub(crate) dry_run: bool,
 }
 
+/// Arguments of `connect`.
+#[derive(Debug, Args)]
+pub(crate) struct ConnectArgs {
+    /// Programs such as `cursor` or `claude-desktop`, or their files [default: list those of this user, and what would
+    /// change]
+    #[arg(value_name = "CLIENT")]
+    pub(crate) clients: Vec<String>,
+    /// Configuration of the host, which receives the servers of the clients [default: mcp-host/mcp.json in the user's
+    /// folder of settings, such as ~/.config]
+    #[arg(long, value_name = "FILE", conflicts_with = "undo")]
+    pub(crate) config: Option<PathBuf>,
+    /// Restore the files of the clients as they were
+    #[arg(long)]
+    pub(crate) undo: bool,
+    /// Show the changes without writing them
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
 /// Arguments of `secret`.
 #[derive(Debug, Args)]
 pub(crate) struct SecretArgs {

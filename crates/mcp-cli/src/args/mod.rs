@@ -20,7 +20,7 @@ use clap_complete::Shell;
 pub(crate) use approvals::{AnswerArgs, ApprovalsArgs, ApprovalsCommand};
 pub(crate) use call_rules::CallRuleArgs;
 pub(crate) use files::{
-    AddArgs, CheckArgs, ConvertArgs, EditArgs, FixLevel, ImportArgs, SandboxChoice, SecretArgs,
+    AddArgs, CheckArgs, ConnectArgs, ConvertArgs, EditArgs, FixLevel, ImportArgs, SandboxChoice, SecretArgs,
     SecretCommandArgs, SetArgs, TransportName,
 };
 pub(crate) use global::{DialectOptions, Format, GlobalArgs, LockPolicyArg, RequestedFormat};
@@ -102,6 +102,8 @@ pub(crate) enum Command {
     Add(AddArgs),
     /// List the servers that other programs on this machine are configured with, and import them
     Import(ImportArgs),
+    /// Make this host the server of other programs on this machine: their servers move to its configuration
+    Connect(ConnectArgs),
     /// Change fields of a server; comments and formatting are kept
     Set(SetArgs),
     /// Remove a server from a configuration

@@ -12,6 +12,7 @@ mod call;
 mod call_rules;
 mod check;
 mod cli;
+mod connect;
 mod contracts;
 mod dialects;
 mod doctor;

@@ -9,16 +9,16 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use mcp_host_config::{
-    Document, EditError, Profile, Reading, ServerEntry, Switch, UnsupportedField, UserFolders, WrittenFile,
-    program_files, program_of_path, read, render_diff, secret_fields, set_enabled,
+    Document, EditError, UnsupportedField, UserFolders, program_files, program_of_path, render_diff,
 };
-use mcp_host_model::{ServerSpec, Severity};
+use mcp_host_model::Severity;
 use mcp_host_runtime::{create_private, save};
 use serde::Serialize;
 
 use crate::args::{Format, ImportArgs};
 use crate::commands::files::convert::loss_lines;
-use crate::commands::files::new_file::{NAME_HELP, add_to_text, profile_of_new_file};
+use crate::commands::files::new_file::TargetFile;
+use crate::commands::files::server_copy::{AddedEntry, add_entry, read_entry};
 use crate::config::context::Context;
 use crate::config::file::{ConfigFile, open};
 use crate::config::file_error::ConfigFileError;
@@ -150,30 +150,6 @@ fn find_sources(context: &Context, from: &[PathBuf]) -> Vec<SourceFile> {
         .collect()
 }
 
-/// The file to add to.
-struct Target {
-    path: PathBuf,
-    profile: Profile,
-    /// The text, if it exists.
-    text: Option<String>,
-}
-
-impl Target {
-    /// Reads the file; a missing one is new.
-    fn open(context: &Context, path: &Path) -> Result<Target, ConfigFileError> {
-        if path.try_exists().is_ok_and(|exists| !exists) {
-            let profile = profile_of_new_file(context, path).map_err(|message| ConfigFileError {
-                path: path.display().to_string(),
-                message,
-                help: Some(NAME_HELP.to_owned()),
-            })?;
-            return Ok(Target { path: path.to_owned(), profile, text: None });
-        }
-        let ConfigFile { loaded, path, .. } = open(path, context)?;
-        Ok(Target { path, profile: loaded.profile, text: Some(loaded.text) })
-    }
-}
-
 /// Adds the servers of all sources to the text of the target; writes no file. Of servers with the same name, only
 /// the first is added. `only` has the names of the servers to import; all if it is empty.
 fn import(
@@ -182,7 +158,7 @@ fn import(
     into: &Path,
     only: &[String],
 ) -> Result<ImportResult, ConfigFileError> {
-    let Target { path, profile, text } = Target::open(context, into)?;
+    let TargetFile { path, profile, text } = TargetFile::open(context, into)?;
     let document_name = path.display().to_string();
     let mut result = ImportResult {
         path,
@@ -232,55 +208,6 @@ fn import(
     result.has_missing = !missing.is_empty();
     result.skipped.extend(missing);
     Ok(result)
-}
-
-/// A server to add, and whether it is enabled.
-struct FoundServer {
-    spec: ServerSpec,
-    switch: Switch,
-}
-
-/// The server of an entry. The error says why there is none.
-fn read_entry(source: &ConfigFile, entry: &ServerEntry) -> Result<FoundServer, String> {
-    let find = |reading: &Reading| reading.servers.iter().find(|it| it.id.as_str() == entry.name).cloned();
-    if let Some(spec) = find(&source.loaded.reading) {
-        return Ok(FoundServer { spec, switch: Switch::On });
-    }
-    let diagnostics = &source.loaded.reading.diagnostics;
-    let mistake = diagnostics.iter().find(|it| {
-        it.severity == Severity::Error && it.server.as_deref().is_none_or(|name| name == entry.name)
-    });
-    if let Some(mistake) = mistake {
-        return Err(format!("line {}: {}", mistake.line, mistake.message));
-    }
-    let unsupported = "it has nothing to start".to_owned();
-    if !entry.disabled {
-        return Err(unsupported);
-    }
-    let document = source.document();
-    let enabled = set_enabled(&document, &entry.name, Switch::On).map_err(|error| error.to_string())?;
-    let spec = find(&read(&document.with_text(&enabled))).ok_or(unsupported)?;
-    Ok(FoundServer { spec, switch: Switch::Off })
-}
-
-/// The text with an added server.
-struct AddedEntry {
-    text: String,
-    losses: Vec<UnsupportedField>,
-    /// The fields that may be secrets.
-    secrets: Vec<String>,
-}
-
-/// Adds a server to a text. A disabled one stays disabled. The error says why it is not added.
-fn add_entry(document: &Document<'_>, found: &FoundServer) -> Result<AddedEntry, String> {
-    let FoundServer { spec, switch } = found;
-    let WrittenFile { mut text, unsupported: losses, .. } =
-        add_to_text(document, spec).map_err(|error| error.to_string())?;
-    if *switch == Switch::Off {
-        text = set_enabled(&document.with_text(&text), spec.id.as_str(), Switch::Off)
-            .map_err(|error| format!("it is disabled, and {error}"))?;
-    }
-    Ok(AddedEntry { text, losses, secrets: secret_fields(spec) })
 }
 
 /// The JSON document of the sources and the import.

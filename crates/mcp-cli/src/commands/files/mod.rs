@@ -2,6 +2,7 @@
 
 pub(crate) mod acp_check;
 pub(crate) mod check;
+pub(crate) mod connect;
 pub(crate) mod convert;
 pub(crate) mod edit;
 pub(crate) mod import;
@@ -10,3 +11,4 @@ mod new_file;
 mod pin_packages;
 pub(crate) mod schema;
 pub(crate) mod secret;
+mod server_copy;

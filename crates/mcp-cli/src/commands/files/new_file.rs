@@ -1,6 +1,6 @@
-//! Texts of files with a new server, also of files that do not exist yet.
+//! Files to add servers to, also those that do not exist yet.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::slice;
 
 use mcp_host_config::{
@@ -9,9 +9,35 @@ use mcp_host_config::{
 use mcp_host_model::{Dialect, ServerSpec};
 
 use crate::config::context::Context;
+use crate::config::file::{ConfigFile, open};
+use crate::config::file_error::ConfigFileError;
 
 /// The help if the dialect of a new file is not known.
 pub(super) const NAME_HELP: &str = "name it .mcp.json, .minds/mcp.yaml or agent.yaml, or add `--dialect`";
+
+/// A file to add servers to.
+pub(super) struct TargetFile {
+    pub(super) path: PathBuf,
+    pub(super) profile: Profile,
+    /// The text, if it exists.
+    pub(super) text: Option<String>,
+}
+
+impl TargetFile {
+    /// Reads the file; a missing one is new.
+    pub(super) fn open(context: &Context, path: &Path) -> Result<TargetFile, ConfigFileError> {
+        if path.try_exists().is_ok_and(|exists| !exists) {
+            let profile = profile_of_new_file(context, path).map_err(|message| ConfigFileError {
+                path: path.display().to_string(),
+                message,
+                help: Some(NAME_HELP.to_owned()),
+            })?;
+            return Ok(TargetFile { path: path.to_owned(), profile, text: None });
+        }
+        let ConfigFile { loaded, path, .. } = open(path, context)?;
+        Ok(TargetFile { path, profile: loaded.profile, text: Some(loaded.text) })
+    }
+}
 
 /// The profile of a file to create, by the options and its name. The error is a message for the user.
 pub(super) fn profile_of_new_file(context: &Context, path: &Path) -> Result<Profile, String> {

@@ -330,5 +330,10 @@ pub(super) const PROGRAMS: &[Program] = &[
     CONTINUE,
     LIBRE_CHAT,
     DEV_CONTAINER,
-    Program { files: &["mcp.json", "mcp_config.json", "mcp-config.json"], ..UNKNOWN },
+    Program {
+        files: &["mcp.json", "mcp_config.json", "mcp-config.json"],
+        // The configuration of the user for mcp-host itself.
+        user_files: &[".config/mcp-host/mcp.json", "AppData/Roaming/mcp-host/mcp.json"],
+        ..UNKNOWN
+    },
 ];
