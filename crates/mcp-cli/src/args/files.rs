@@ -220,6 +220,16 @@ pub(crate) struct ImportArgs {
     pub(crate) dry_run: bool,
 }
 
+/// Arguments of `views`.
+#[derive(Debug, Args)]
+pub(crate) struct ViewsArgs {
+    /// Configuration file or folder; its views are in the file mcp.views beside it [default: the nearest configuration]
+    pub(crate) file: Option<PathBuf>,
+    /// Print only this view
+    #[arg(long, value_name = "NAME")]
+    pub(crate) view: Option<String>,
+}
+
 /// Arguments of `connect`.
 #[derive(Debug, Args)]
 pub(crate) struct ConnectArgs {
@@ -231,6 +241,12 @@ pub(crate) struct ConnectArgs {
     /// folder of settings, such as ~/.config]
     #[arg(long, value_name = "FILE", conflicts_with = "undo")]
     pub(crate) config: Option<PathBuf>,
+    /// View that the clients get: a line of the file mcp.views beside the configuration of the host
+    #[arg(long, value_name = "NAME", conflicts_with = "undo")]
+    pub(crate) view: Option<String>,
+    /// Let the clients share one host and its servers, as `serve --shared` does
+    #[arg(long, conflicts_with = "undo")]
+    pub(crate) shared: bool,
     /// Restore the files of the clients as they were
     #[arg(long)]
     pub(crate) undo: bool,

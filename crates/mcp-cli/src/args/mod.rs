@@ -21,7 +21,7 @@ pub(crate) use approvals::{AnswerArgs, ApprovalsArgs, ApprovalsCommand};
 pub(crate) use call_rules::CallRuleArgs;
 pub(crate) use files::{
     AddArgs, CheckArgs, ConnectArgs, ConvertArgs, EditArgs, FixLevel, ImportArgs, SandboxChoice, SecretArgs,
-    SecretCommandArgs, SetArgs, TransportName,
+    SecretCommandArgs, SetArgs, TransportName, ViewsArgs,
 };
 pub(crate) use global::{DialectOptions, Format, GlobalArgs, LockPolicyArg, RequestedFormat};
 pub(crate) use hosts::{RestartArgs, StopArgs};
@@ -104,6 +104,8 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Make this host the server of other programs on this machine: their servers move to its configuration
     Connect(ConnectArgs),
+    /// List the views of a configuration: named selections of its servers, tools, prompts and resources
+    Views(ViewsArgs),
     /// Change fields of a server; comments and formatting are kept
     Set(SetArgs),
     /// Remove a server from a configuration

@@ -53,6 +53,10 @@ pub(crate) struct ServeArgs {
     /// Serve only this server
     #[arg(long, value_name = "SERVER")]
     pub(crate) only: Option<String>,
+    /// Serve only what this view shows: a line of the file mcp.views beside the configuration, which is read at the
+    /// start. `mcp-host views` lists the views
+    #[arg(long, value_name = "NAME")]
+    pub(crate) view: Option<String>,
     /// Use the names that the server itself gives
     #[arg(long, requires = "only")]
     pub(crate) raw_names: bool,
@@ -60,8 +64,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_parser = choice_parser(ERAS), value_name = "ERA")]
     pub(crate) era: Option<Eras>,
     /// File of bearer tokens, one per line, each with its scope: TOKEN [name=NAME] [expires=2026-12-31] [servers=a,b*]
-    /// [tools=…] [prompts=…] [resources=…] [hints=reads]. Changes of the file apply at once; a removed token's sessions
-    /// end. Without tokens, all clients count as one: they share limits, and dialogs of the same name
+    /// [tools=…] [prompts=…] [resources=…] [hints=reads] [view=NAME]. Changes of the file apply at once; a removed
+    /// token's sessions end. Without tokens, all clients count as one: they share limits, and dialogs of the same name
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<PathBuf>,
     /// Environment variable that holds such lines

@@ -20,7 +20,7 @@ use crate::args::{
     TargetArgs, ToolsArgs,
 };
 use crate::commands::calls::{approvals, call, prompt, record, shell, tasks};
-use crate::commands::files::{acp_check, check, connect, convert, edit, import, schema, secret};
+use crate::commands::files::{acp_check, check, connect, convert, edit, import, schema, secret, views};
 use crate::commands::hosts::{ps, restart, stop};
 use crate::commands::servers::list::ListTarget;
 use crate::commands::servers::list::name_filter::NameFilter;
@@ -78,6 +78,7 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         Command::Secret(args) => secret::run(&context, &args),
         Command::Add(args) => edit::add::run(&context, args),
         Command::Import(args) => import::run(&context, &args),
+        Command::Views(args) => views::run(&context, &args),
         Command::Connect(args) => connect::run(&context, &args),
         Command::Set(args) => edit::set(&context, args),
         Command::Trust(args) => trust::run(&context, &args),

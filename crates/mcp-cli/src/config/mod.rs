@@ -15,3 +15,4 @@ pub(crate) mod project_trust;
 pub(crate) mod refusal;
 pub(crate) mod start_text;
 pub(crate) mod user_secrets;
+pub(crate) mod views;

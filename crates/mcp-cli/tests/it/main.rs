@@ -44,5 +44,6 @@ mod terminal_output;
 mod tools;
 mod trust;
 mod user_secrets;
+mod views;
 mod watch;
 mod watch_screen;

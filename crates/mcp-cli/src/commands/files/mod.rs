@@ -12,3 +12,4 @@ mod pin_packages;
 pub(crate) mod schema;
 pub(crate) mod secret;
 mod server_copy;
+pub(crate) mod views;

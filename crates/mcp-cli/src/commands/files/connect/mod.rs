@@ -21,6 +21,7 @@ use crate::args::ConnectArgs;
 use crate::commands::files::new_file::TargetFile;
 use crate::config::context::Context;
 use crate::config::file::open;
+use crate::config::views::Views;
 use crate::output::console::Report;
 use crate::output::error_chain;
 use crate::output::failure::Failure;
@@ -32,7 +33,7 @@ use report::{ClientReport, ConnectReport, Outcome};
 
 /// Connects clients with the host, or disconnects them. Blocks.
 pub(crate) fn run(context: &Context, args: &ConnectArgs) -> Result<Report, Failure> {
-    let ConnectArgs { clients, config, undo, dry_run } = args;
+    let ConnectArgs { clients, config, view, shared: _, undo, dry_run } = args;
     let is_list = clients.is_empty();
     if is_list && *undo {
         return Err(Failure::usage("which clients? `mcp-host connect` lists them"));
@@ -57,7 +58,10 @@ pub(crate) fn run(context: &Context, args: &ConnectArgs) -> Result<Report, Failu
     let target =
         TargetFile::open(context, &path).map_err(|error| Failure::new(error.message).help(error.help))?;
     let mut host = HostConfig::new(target);
-    let entry = host_entry(&path)?;
+    if let Some(view) = view {
+        Views::read(&path)?.find(view)?;
+    }
+    let entry = host_entry(&path, args)?;
     let plans: Vec<ClientReport> =
         files.into_iter().map(|file| plan_client(context, file, &mut host, &entry)).collect();
     if is_written {
@@ -80,8 +84,8 @@ fn default_config() -> Result<PathBuf, Failure> {
     Ok(folder.join("mcp-host/mcp.json"))
 }
 
-/// The entry that starts this host with the configuration.
-fn host_entry(config: &Path) -> Result<HostEntry, Failure> {
+/// The entry that starts this host with the configuration and the options.
+fn host_entry(config: &Path, options: &ConnectArgs) -> Result<HostEntry, Failure> {
     let text = |path: &Path| {
         let text = path.to_str().map(str::to_owned);
         text.ok_or_else(|| {
@@ -98,7 +102,10 @@ fn host_entry(config: &Path) -> Result<HostEntry, Failure> {
             )?
         }
     };
-    Ok(HostEntry { command, args: vec!["serve".to_owned(), text(config)?, "--stdio".to_owned()] })
+    let mut args = vec!["serve".to_owned(), text(config)?, "--stdio".to_owned()];
+    args.extend(options.shared.then(|| "--shared".to_owned()));
+    args.extend(options.view.iter().flat_map(|name| ["--view".to_owned(), name.clone()]));
+    Ok(HostEntry { command, args })
 }
 
 /// Finds what changes in a client's file, and takes its servers into the configuration of the host.

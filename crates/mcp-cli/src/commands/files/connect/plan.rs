@@ -91,10 +91,12 @@ impl HostEntry {
         NewServer::new(id, NewTransport::Stdio { command, args, env: Vec::new() }).into_spec(Profile::McpJson)
     }
 
-    /// Whether a server is this entry, perhaps with another path of the program.
-    fn is(&self, server: &ServerSpec) -> bool {
-        let args: Vec<Option<String>> = self.args.iter().cloned().map(Some).collect();
-        own_program(server).is_some_and(|stdio| literals(&stdio.args) == args)
+    /// Whether a server starts the host with the same configuration, perhaps with another path of the program and other
+    /// options.
+    fn is_in(&self, server: &ServerSpec) -> bool {
+        let configuration = |args: &[Option<String>]| args.get(1).cloned().flatten();
+        let own = self.args.get(1).cloned();
+        own_program(server).is_some_and(|stdio| configuration(&literals(&stdio.args)) == own)
     }
 }
 
@@ -108,7 +110,7 @@ pub(super) fn plan(
     let reading = &client.loaded.reading;
     let names = || reading.entries.iter().map(|it| it.name.clone());
     let server = |name: &str| reading.servers.iter().find(|it| it.id.as_str() == name);
-    if server(ENTRY_NAME).is_some_and(|it| entry.is(it)) {
+    if server(ENTRY_NAME).is_some_and(|it| entry.is_in(it)) {
         return Ok(ClientPlan::Connected { others: names().filter(|name| name != ENTRY_NAME).collect() });
     }
     if let Some(mistake) = unreadable(client) {

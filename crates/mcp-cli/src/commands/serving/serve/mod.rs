@@ -16,6 +16,7 @@ mod tokens;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,8 +25,9 @@ use mcp_host_gateway::{
     ServeError, TaskKey, TlsFiles, Tokens, TrustedProxies, serve_stdio,
 };
 use mcp_host_model::ServerId;
+use mcp_host_registry::ViewFilter;
 use mcp_host_runtime::{
-    AdminTools, FollowHandle, Host, PendingQuestions, RulePolicy, SpillPolicy, Supervision,
+    AdminTools, FollowHandle, FollowRequest, Host, PendingQuestions, RulePolicy, SpillPolicy, Supervision,
 };
 use mcp_host_transport::Eras;
 use tokio::sync::oneshot;
@@ -34,6 +36,8 @@ use crate::args::ServeArgs;
 use crate::config::call_rules::read_rules;
 use crate::config::context::Context;
 use crate::config::follow::{FollowedConfig, follow};
+use crate::config::locate::locate_config;
+use crate::config::views::Views;
 use crate::control::server::{ControlServer, ControlledHost};
 use crate::host;
 use crate::host::call_prompt::NoPrompt;
@@ -95,8 +99,11 @@ pub(crate) async fn run(
         let config = FollowedConfig::find(context, args.file.as_deref()).await?;
         Ok::<_, Failure>((audit, prepared, config))
     };
-    let (audit, prepared, config) = run_until_signal(signals, preparing).await??;
+    let (audit, mut prepared, config) = run_until_signal(signals, preparing).await??;
     let FollowedConfig { request, approval } = config;
+    if let Some(name) = &args.view {
+        prepared.options.scope.views.extend(read_view(&request, name).await?);
+    }
     let mut rules = run_until_signal(signals, read_rules(&args.rules)).await??;
     let control = open_control_socket();
     let questions = PendingQuestions::new();
@@ -145,6 +152,13 @@ pub(crate) async fn run(
         run_blocking(move || audit.flush(FLUSH_TIMEOUT)).await;
     }
     Ok(exit)
+}
+
+/// The filter of a view of the configuration; `None` if it shows everything.
+async fn read_view(request: &FollowRequest, name: &str) -> Result<Option<ViewFilter>, Failure> {
+    let Some(path) = request.files.first().map(|file| file.path.clone()) else { return Ok(None) };
+    let name = name.to_owned();
+    Ok(run_blocking(move || Views::read(&path)?.find(&name)).await?)
 }
 
 /// Opens the control socket. Without it, calls that need an approval are refused.
@@ -213,7 +227,11 @@ async fn prepare(
         (Some(address), _) => {
             let tls = args.tls_cert.clone().zip(args.tls_key.clone());
             let tls = tls.map(|(certificate, key)| TlsFiles::new(certificate, key));
-            let token_source = TokenSource::new(args.token_file.clone(), args.token_env.as_deref())?;
+            // A configuration that is not found is reported later.
+            let configuration = locate_config(args.file.as_deref().unwrap_or(Path::new("")));
+            let configuration = configuration.map(|config| config.path).unwrap_or_default();
+            let token_source =
+                TokenSource::new(args.token_file.clone(), args.token_env.as_deref(), configuration)?;
             let tokens = token_source.read_at_start().await?;
             let resource_server = authorization::build_resource_server(args).await?;
             // Installed before any server starts, so that gauges count every increment and decrement.
@@ -289,7 +307,11 @@ async fn serve(
             return Err(Failure::new(host::unknown_server(server.as_str(), &names)));
         }
     }
-    let mut limits = ViewLimits { only_server: options.scope.server.clone(), scopes: None };
+    let mut limits = ViewLimits {
+        only_server: options.scope.server.clone(),
+        views: options.scope.views.clone(),
+        scopes: None,
+    };
     options.task_key = load_task_key().await;
     let gateway = Gateway::new(Arc::clone(host), options);
     let served = async {

@@ -8,6 +8,7 @@ use mcp_host_model::{Secret, ServerId};
 use mcp_host_registry::{NamedView, Selection, ViewFilter};
 use mcp_host_runtime::{FileWatch, Host};
 
+use crate::config::views::Views;
 use crate::output::count;
 use crate::output::failure::Failure;
 use crate::output::log::OPERATOR;
@@ -23,17 +24,23 @@ pub(super) struct TokenSource {
     file: Option<PathBuf>,
     /// The lines of the environment variable.
     variable: Option<Secret>,
+    /// The configuration, whose views lines may name.
+    configuration: PathBuf,
 }
 
 impl TokenSource {
-    /// The file and the variable of this name.
-    pub(super) fn new(file: Option<PathBuf>, variable: Option<&str>) -> Result<TokenSource, Failure> {
+    /// The file and the variable of this name, for a configuration.
+    pub(super) fn new(
+        file: Option<PathBuf>,
+        variable: Option<&str>,
+        configuration: PathBuf,
+    ) -> Result<TokenSource, Failure> {
         let read = |name| {
             std::env::var(name).map(Secret::new).map_err(|_| {
                 Failure::new(format!("the environment variable {name} is not set or not valid UTF-8"))
             })
         };
-        Ok(TokenSource { file, variable: variable.map(read).transpose()? })
+        Ok(TokenSource { file, variable: variable.map(read).transpose()?, configuration })
     }
 
     /// The tokens at the start; none if there is neither a file nor a variable.
@@ -101,12 +108,35 @@ impl TokenSource {
             text.push('\n');
             text.push_str(variable.expose());
         }
+        let configuration = self.configuration.clone();
+        let text = run_blocking(move || replace_views(text, &configuration)).await?;
         let tokens = Tokens::read(&Secret::new(text)).map_err(|error| error.to_string())?;
         if tokens.is_empty() {
             return Err("the token file or variable contains no token".to_owned());
         }
         Ok(tokens)
     }
+}
+
+/// Replaces each `view=NAME` in lines of tokens by what the view of the configuration selects. Reads the disk.
+fn replace_views(text: String, configuration: &Path) -> Result<String, String> {
+    if !text.contains("view=") {
+        return Ok(text);
+    }
+    let views = Views::read(configuration).map_err(|error| error.message)?;
+    // The first word is the token itself.
+    let replace_word = |(at, word): (usize, &str)| match word.strip_prefix("view=").filter(|_| at > 0) {
+        Some(name) => views.selections(name).map_err(|error| error.message),
+        None => Ok(word.to_owned()),
+    };
+    let replace_line = |line: &str| {
+        if line.trim_start().starts_with('#') {
+            return Ok(String::new());
+        }
+        let words = line.split_whitespace().enumerate().map(replace_word).collect::<Result<Vec<_>, _>>();
+        words.map(|words| words.join(" "))
+    };
+    Ok(text.lines().map(replace_line).collect::<Result<Vec<_>, String>>()?.join("\n"))
 }
 
 /// Logs a warning if every user can change the file, and so give out tokens. Reads the disk.
@@ -122,6 +152,8 @@ fn warn_if_writable(path: &Path) {
 pub(super) struct ViewLimits {
     /// The only server that is served, if any.
     pub(super) only_server: Option<ServerId>,
+    /// The filters of all clients.
+    pub(super) views: Vec<ViewFilter>,
     /// The scopes of access tokens; `None` without an authorization server.
     pub(super) scopes: Option<ScopeMap>,
 }
@@ -151,7 +183,9 @@ fn named_views(tokens: &Tokens, limits: &ViewLimits) -> Vec<NamedView> {
         let toolsets = Selection::Patterns(vec![server.to_string()]);
         ViewFilter { toolsets, ..ViewFilter::default() }
     });
-    let filters = |view: Option<&ViewFilter>| server_filter.iter().chain(view).cloned().collect::<Vec<_>>();
+    let filters = |view: Option<&ViewFilter>| {
+        server_filter.iter().chain(&limits.views).chain(view).cloned().collect::<Vec<_>>()
+    };
     let mut by_filters: Vec<(Vec<ViewFilter>, Vec<&str>)> = Vec::new();
     for (token, view) in tokens.views() {
         let filters = filters(view);
@@ -200,7 +234,7 @@ mod tests {
         let tokens = Tokens::read(&Secret::new(tokens.to_owned())).unwrap();
         let only_server = only_server.map(|server| ServerId::parse(server).unwrap());
         let scopes = scopes.map(|scopes| ScopeMap::read(scopes).unwrap());
-        let views = named_views(&tokens, &ViewLimits { only_server, scopes });
+        let views = named_views(&tokens, &ViewLimits { only_server, views: Vec::new(), scopes });
         let views: Vec<_> = views.iter().map(|view| (view.name.as_str(), view.filters.len())).collect();
         assert_eq!(views, want);
     }
