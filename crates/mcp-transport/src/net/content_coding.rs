@@ -15,7 +15,7 @@ use http::header::CONTENT_ENCODING;
 use tokio::io::{AsyncBufRead, AsyncRead, ReadBuf};
 use tokio_util::io::StreamReader;
 
-use super::http1::net_failure;
+use super::http1::{is_early_close, net_failure};
 
 /// Maximum size of a decoded chunk.
 const CHUNK_BYTES: usize = 16 << 10;
@@ -49,6 +49,17 @@ pub(crate) enum BodyError {
     /// The body has this coding.
     #[error("it has the content coding {0:?}, which was not requested and is not supported")]
     UnknownCoding(String),
+}
+
+impl BodyError {
+    /// Whether the server closed the connection before the end of the body.
+    #[cfg(feature = "sse")]
+    pub(crate) fn is_early_close(&self) -> bool {
+        match self {
+            BodyError::Connection(error) => is_early_close(error),
+            BodyError::Undecodable { .. } | BodyError::UnknownCoding(_) => false,
+        }
+    }
 }
 
 impl From<BodyError> for io::Error {

@@ -95,9 +95,14 @@ pub(crate) fn net_failure(error: &hyper::Error) -> NetFailure {
     if error.is_parse() {
         return NetFailure::Other(format!("its response is not valid HTTP ({error})"));
     }
-    let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
-    if error.is_incomplete_message() || source.is_some_and(|it| it.kind() == io::ErrorKind::UnexpectedEof) {
+    if is_early_close(error) {
         return "the connection was closed before the end of the response".into();
     }
     tls::root_cause(error)
+}
+
+/// Whether the server closed the connection before the end of its response.
+pub(crate) fn is_early_close(error: &hyper::Error) -> bool {
+    let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    error.is_incomplete_message() || source.is_some_and(|it| it.kind() == io::ErrorKind::UnexpectedEof)
 }

@@ -150,8 +150,11 @@ impl SseStream {
         let until = self.last_read + self.limits.max_silence;
         let chunk = match tokio::time::timeout_at(until, self.response.chunk()).await {
             Err(_) => return Err(SseStreamEnd::Silent(self.limits.max_silence)),
-            Ok(Err(error)) => return Err(SseStreamEnd::Failed(error.to_string())),
-            Ok(Ok(None)) => {
+            Ok(Err(error)) if !error.is_early_close() => {
+                return Err(SseStreamEnd::Failed(error.to_string()));
+            }
+            // A server that exits closes the connection without the end of the body.
+            Ok(Ok(None) | Err(_)) => {
                 // A complete message is accepted without the empty line that should follow it.
                 let is_whole = |it: &[u8]| serde_json::from_slice::<IgnoredAny>(it).is_ok();
                 self.events.extend(self.parser.finish(is_whole).map(Event::Message));

@@ -39,12 +39,7 @@ pub(super) fn rows() -> Vec<FaultRow> {
         ),
         row("another MCP server listens on its port", "call=replaced")
             .want_on(
-                &[Transport::Sse],
-                "lost: broken | not sent: broken",
-                "MCPConnectionError | MCPToolNotFoundError | restarted",
-            )
-            .want_on(
-                &[Transport::WebSocket],
+                &[Transport::Sse, Transport::WebSocket],
                 "lost: closed | not sent: closed",
                 "MCPConnectionError | MCPToolNotFoundError | restarted",
             )
@@ -53,12 +48,7 @@ pub(super) fn rows() -> Vec<FaultRow> {
             .absent_on(STDIO, "a pipe has one process"),
         row("a web server listens on its port", "call=website")
             .want_on(
-                &[Transport::Sse],
-                "lost: broken | not sent: broken",
-                "MCPConnectionError | MCPConnectionError | restarted",
-            )
-            .want_on(
-                &[Transport::WebSocket],
+                &[Transport::Sse, Transport::WebSocket],
                 "lost: closed | not sent: closed",
                 "MCPConnectionError | MCPConnectionError | restarted",
             )

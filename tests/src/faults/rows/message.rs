@@ -15,53 +15,20 @@ pub(super) fn rows() -> Vec<FaultRow> {
             )
             .want_on(HTTP, "timed out | hello", "MCPTimeoutError | hello"),
         row("half a response, then a connection reset", "call=half+reset")
-            .want_on(
-                &[Transport::Stdio, Transport::WebSocket],
-                "lost: closed | not sent: closed",
-                "MCPConnectionError | hello | restarted",
-            )
-            .want_on(
-                &[Transport::Sse],
-                "lost: broken | not sent: broken",
-                "MCPConnectionError | hello | restarted",
-            )
+            .want_on(SHARED, "lost: closed | not sent: closed", "MCPConnectionError | hello | restarted")
             .want_on(HTTP, "outcome unknown | hello", "MCPOutcomeUnknownError | hello"),
         row("half a response, then it closes the connection", "call=half+end")
-            .want_on(
-                &[Transport::Stdio, Transport::WebSocket],
-                "lost: closed | not sent: closed",
-                "MCPConnectionError | hello | restarted",
-            )
-            .want_on(
-                &[Transport::Sse],
-                "lost: broken | not sent: broken",
-                "MCPConnectionError | hello | restarted",
-            )
+            .want_on(SHARED, "lost: closed | not sent: closed", "MCPConnectionError | hello | restarted")
             .want_on(HTTP, "outcome unknown | hello", "MCPOutcomeUnknownError | hello"),
         row("it resets the connection in a call", "call=reset")
-            .want_on(
-                &[Transport::Stdio, Transport::WebSocket],
-                "lost: closed | not sent: closed",
-                "MCPConnectionError | hello | restarted",
-            )
-            .want_on(
-                &[Transport::Sse],
-                "lost: broken | not sent: broken",
-                "MCPConnectionError | hello | restarted",
-            )
+            .want_on(SHARED, "lost: closed | not sent: closed", "MCPConnectionError | hello | restarted")
             .want_on(HTTP, "outcome unknown | hello", "MCPOutcomeUnknownError | hello"),
         row("it closes the connection in a call", "call=end")
-            .want_on(
-                &[Transport::Stdio, Transport::WebSocket],
-                "lost: closed | not sent: closed",
-                "MCPConnectionError | hello | restarted",
-            )
-            .want_on(
-                &[Transport::Sse],
-                "lost: broken | not sent: broken",
-                "MCPConnectionError | hello | restarted",
-            )
+            .want_on(SHARED, "lost: closed | not sent: closed", "MCPConnectionError | hello | restarted")
             .want_on(HTTP, "outcome unknown | hello", "MCPOutcomeUnknownError | hello"),
+        row("it closes the connection after its response", "call=well+end")
+            .want_on(SHARED, "hello | not sent: closed or lost: closed", "hello | hello | restarted")
+            .want_on(HTTP, "hello | hello", "hello | hello"),
         row("it responds byte by byte, in time", "call=drip:1").want_on(
             ALL,
             "hello | hello",
@@ -165,28 +132,10 @@ pub(super) fn rows() -> Vec<FaultRow> {
             "not started: MCPTimeoutError",
         ),
         row("it resets the connection in a list", "list=half+reset")
-            .want_on(
-                &[Transport::Stdio, Transport::WebSocket],
-                "list: lost: closed | not sent: closed",
-                "not started: MCPConnectionError",
-            )
-            .want_on(
-                &[Transport::Sse],
-                "list: lost: broken | not sent: broken",
-                "not started: MCPConnectionError",
-            )
+            .want_on(SHARED, "list: lost: closed | not sent: closed", "not started: MCPConnectionError")
             .want_on(HTTP, "list: answer lost | hello", "not started: MCPConnectionError"),
         row("it closes the connection in a list", "list=end")
-            .want_on(
-                &[Transport::Stdio, Transport::WebSocket],
-                "list: lost: closed | not sent: closed",
-                "not started: MCPConnectionError",
-            )
-            .want_on(
-                &[Transport::Sse],
-                "list: lost: broken | not sent: broken",
-                "not started: MCPConnectionError",
-            )
+            .want_on(SHARED, "list: lost: closed | not sent: closed", "not started: MCPConnectionError")
             .want_on(HTTP, "list: answer lost | hello", "not started: MCPConnectionError"),
         row("the notification stream has only keep-alive data", "hear=alive").want_on(
             ALL,

@@ -50,36 +50,16 @@ pub(super) fn rows() -> Vec<FaultRow> {
             .want_on(STDIO, "no session: timed out", "not started: MCPTimeoutError")
             .want_on(NETWORK, "no session: silent", "not started: MCPTimeoutError"),
         row("it resets the connection in its handshake response", "open=half+reset")
-            .want_on(
-                &[Transport::Stdio, Transport::WebSocket],
-                "no session: closed",
-                "not started: MCPConnectionError",
-            )
-            .want_on(&[Transport::Sse], "no session: broken", "not started: MCPConnectionError")
+            .want_on(SHARED, "no session: closed", "not started: MCPConnectionError")
             .want_on(HTTP, "no session: refused", "not started: MCPConnectionError"),
         row("it closes the connection in its handshake response", "open=half+end")
-            .want_on(
-                &[Transport::Stdio, Transport::WebSocket],
-                "no session: closed",
-                "not started: MCPConnectionError",
-            )
-            .want_on(&[Transport::Sse], "no session: broken", "not started: MCPConnectionError")
+            .want_on(SHARED, "no session: closed", "not started: MCPConnectionError")
             .want_on(HTTP, "no session: refused", "not started: MCPConnectionError"),
         row("it resets the connection in the handshake", "open=reset")
-            .want_on(
-                &[Transport::Stdio, Transport::WebSocket],
-                "no session: closed",
-                "not started: MCPConnectionError",
-            )
-            .want_on(&[Transport::Sse], "no session: broken", "not started: MCPConnectionError")
+            .want_on(SHARED, "no session: closed", "not started: MCPConnectionError")
             .want_on(HTTP, "no session: refused", "not started: MCPConnectionError"),
         row("it closes the connection in the handshake", "open=end")
-            .want_on(
-                &[Transport::Stdio, Transport::WebSocket],
-                "no session: closed",
-                "not started: MCPConnectionError",
-            )
-            .want_on(&[Transport::Sse], "no session: broken", "not started: MCPConnectionError")
+            .want_on(SHARED, "no session: closed", "not started: MCPConnectionError")
             .want_on(HTTP, "no session: refused", "not started: MCPConnectionError"),
         row("its handshake response is an error", "open=error").want_on(
             ALL,

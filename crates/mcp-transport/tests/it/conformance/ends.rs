@@ -42,7 +42,7 @@ fn on_each<'a>(
 async fn hd_117_lost_connection_in_a_call_is_reported() {
     let want = on_each(
         "closed: peer closed | not sent: peer closed",
-        "closed: broken | not sent: broken",
+        "closed: peer closed | not sent: peer closed",
         "closed: peer closed | not sent: peer closed",
         "outcome unknown | hello",
     );
@@ -56,7 +56,7 @@ async fn lost_connection_in_the_handshake_is_reported() {
     let script: Script = Arc::new(|_| vec![ServerAction::Disconnect]);
     check(
         async |transport, eras| twice(transport, eras, &Limits::default(), &script).await,
-        on_each("peer closed", "broken", "peer closed", "refused"),
+        on_each("peer closed", "peer closed", "peer closed", "refused"),
     )
     .await;
 }
@@ -99,7 +99,7 @@ async fn hd_117_call_to_a_server_that_ended_is_refused() {
             }
         }
     };
-    let want = on_each("not sent: peer closed", "not sent: broken", "not sent: peer closed", "refused");
+    let want = on_each("not sent: peer closed", "not sent: peer closed", "not sent: peer closed", "refused");
     check(run, want).await;
 }
 

@@ -47,8 +47,8 @@ async fn end_of_the_stream_ends_the_connection() {
     assert_eq!(answered(|_| taken().ending()).await, lost("it closed the connection"));
     let cut = |request: &ReceivedRequest| taken().push(&tool_result(request, "hello")[..40]).ending();
     assert_eq!(answered(cut).await, lost("it closed the connection"));
-    let broken = answered(|_| taken().breaking()).await;
-    assert!(broken.starts_with(&lost("the stream failed (")), "{broken}");
+    // A process that exits does not end the body.
+    assert_eq!(answered(|_| taken().breaking()).await, lost("it closed the connection"));
 }
 
 #[tokio::test]
