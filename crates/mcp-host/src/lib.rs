@@ -163,6 +163,9 @@ pub use mcp_host_model::Url;
 pub use mcp_host_registry::{
     ActiveProblem, NetworkFailure, Projection, Provider, ProviderFailure, RetryDecision,
 };
+/// For [`InstanceStderr`].
+#[doc(no_inline)]
+pub use mcp_host_transport::StderrLines;
 pub use notifications::stream::{NotificationStream, NotificationStreamItem, ServerNotification};
 pub use notifications::subscriptions::Subscription;
 pub use state::approved_servers::{ApprovedServer, ApprovedServers, PendingServer};
@@ -174,7 +177,7 @@ pub use state::keyring_token_store::KeyringTokenStore;
 #[cfg(feature = "oauth")]
 pub use state::logins::{LoginHelp, LoginOptions, Logins};
 pub use state::packages::{PackageError, PackageRegistry, UnpinnedPackage};
-pub use state::published::{HostSnapshot, InstanceSnapshot, ServerState, ServerStatus};
+pub use state::published::{HostSnapshot, InstanceSnapshot, InstanceStderr, ServerState, ServerStatus};
 pub use state::secrets::command::SecretCommand;
 pub use state::secrets::store::{KeyringUse, SecretPlace, SecretStore};
 pub use state::secrets::{MAX_SECRET_BYTES, SecretError, SecretSources};

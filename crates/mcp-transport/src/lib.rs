@@ -131,6 +131,7 @@ pub use stdio::{
 #[doc(no_inline)]
 pub use tokio;
 pub use transport::process_id::ProcessIdCell;
+pub use transport::stderr_tail::StderrLines;
 pub use transport::{
     Dial, Epoch, FrameSink, HandshakeMode, HeaderParam, Link, MessageClass, MessageHead, Outbound,
     OutboundMessage, OutboundQueue, OutboundSender, RequestId, ShutdownSender, ShutdownSignal, StreamError,

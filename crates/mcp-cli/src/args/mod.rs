@@ -24,7 +24,7 @@ pub(crate) use files::{
     SecretCommandArgs, SetArgs, TransportName, ViewsArgs,
 };
 pub(crate) use global::{DialectOptions, Format, GlobalArgs, LockPolicyArg, RequestedFormat};
-pub(crate) use hosts::{RestartArgs, StopArgs};
+pub(crate) use hosts::{LogsArgs, RestartArgs, StopArgs};
 pub(crate) use schema::{SchemaArgs, UnprovenPolicy};
 pub(crate) use servers::{
     CallArgs, DoctorArgs, ExplainArgs, LockArgs, LoginArgs, LoginTarget, PromptArgs, ResourcesArgs,
@@ -142,6 +142,8 @@ pub(crate) enum Command {
     Ps,
     /// Stop a host that runs; running calls may finish
     Stop(StopArgs),
+    /// Print the last lines that a server wrote to standard error, in the hosts that run
+    Logs(LogsArgs),
     /// Restart a server in the hosts that run
     Restart(RestartArgs),
     /// Get one prompt with its arguments and print its messages

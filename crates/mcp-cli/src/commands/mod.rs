@@ -21,7 +21,7 @@ use crate::args::{
 };
 use crate::commands::calls::{approvals, call, prompt, record, shell, tasks};
 use crate::commands::files::{acp_check, check, connect, convert, edit, import, schema, secret, views};
-use crate::commands::hosts::{ps, restart, stop};
+use crate::commands::hosts::{logs, ps, restart, stop};
 use crate::commands::servers::list::ListTarget;
 use crate::commands::servers::list::name_filter::NameFilter;
 use crate::commands::servers::list::tools::ToolsView;
@@ -129,6 +129,7 @@ fn try_run(global: GlobalArgs, command: Command, console: Console) -> Result<Rep
         }
         Command::Ps => run_on_runtime(async |signals| ps::run(&context, signals).await),
         Command::Stop(args) => run_on_runtime(async |signals| stop::run(&context, args, signals).await),
+        Command::Logs(args) => run_on_runtime(async |signals| logs::run(&context, args, signals).await),
         Command::Restart(args) => run_on_runtime(async |signals| restart::run(&context, args, signals).await),
         Command::Prompt(args) => {
             let args = args.resolve_file(names_config).map_err(Failure::usage)?;

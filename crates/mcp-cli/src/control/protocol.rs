@@ -20,6 +20,8 @@ pub(crate) enum ControlRequest {
     Stop,
     /// Restarts a server, and waits until it accepts calls.
     Restart { server: String },
+    /// The last lines that a server wrote to standard error.
+    Logs { server: String },
     /// Answers the question of a call.
     Answer {
         /// The number of the question.
@@ -50,6 +52,8 @@ pub(crate) enum ControlReply {
     Answered { calls: usize },
     /// What the host runs.
     Status(Box<HostStatus>),
+    /// The lines of the instances of a server.
+    Logs { instances: Vec<InstanceOutput> },
     /// The request was carried out.
     Done,
     /// The request was refused.
@@ -92,6 +96,17 @@ pub(crate) struct ServerInstance {
     pub(crate) seconds: u64,
     /// Whether one client alone has it.
     pub(crate) leased: bool,
+}
+
+/// The last lines that an instance of a server wrote to standard error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InstanceOutput {
+    /// Its process id, if it is a process.
+    pub(crate) process: Option<u32>,
+    /// The number of lines so far.
+    pub(crate) count: u64,
+    /// The last ones of them.
+    pub(crate) lines: Vec<String>,
 }
 
 /// A client of a shared host.

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use mcp_host_model::ServerId;
-use mcp_host_runtime::{Host, PendingQuestion, PendingQuestions};
+use mcp_host_runtime::{Host, InstanceStderr, PendingQuestion, PendingQuestions};
+use mcp_host_transport::StderrLines;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::control::protocol::{
-    CallDescription, ControlReply, ControlRequest, HostStatus, MAX_LINE_BYTES, WaitingCall, call_answer,
-    parse_request, to_line,
+    CallDescription, ControlReply, ControlRequest, HostStatus, InstanceOutput, MAX_LINE_BYTES, WaitingCall,
+    call_answer, parse_request, to_line,
 };
 use crate::control::system::{ControlListener, ControlStream};
 use crate::output::shown_arguments;
@@ -38,6 +39,16 @@ pub(crate) struct ControlledHost {
 }
 
 impl ControlledHost {
+    /// The last lines of a server.
+    fn logs(&self, server: &str) -> ControlReply {
+        let found = ServerId::parse(server).map(|id| self.host.stderr(&id)).unwrap_or_default();
+        let output = |instance: InstanceStderr| {
+            let StderrLines { count, lines, .. } = instance.stderr;
+            InstanceOutput { process: instance.pid, count, lines }
+        };
+        ControlReply::Logs { instances: found.into_iter().map(output).collect() }
+    }
+
     /// Restarts a server.
     async fn restart(&self, server: &str) -> ControlReply {
         let restarted = match ServerId::parse(server) {
@@ -110,6 +121,7 @@ async fn serve_connection(stream: ControlStream, subject: &ControlledHost) -> io
                 Ok(()) => ControlReply::Done,
                 Err(error) => ControlReply::Error { message: format!("the host cannot be stopped: {error}") },
             },
+            Ok(ControlRequest::Logs { server }) => subject.logs(&server),
             Ok(ControlRequest::Restart { server }) => subject.restart(&server).await,
             Ok(ControlRequest::WatchApprovals) => {
                 let mut changes = questions.subscribe();

@@ -12,7 +12,7 @@ use mcp_testkit::wait::block_until;
 use serde_json::Value;
 
 use crate::serve::INITIALIZE;
-use crate::support::{SHARED_DEMO, Workspace};
+use crate::support::{PROGRAM, SHARED_DEMO, Workspace};
 
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
@@ -308,6 +308,40 @@ fn sh_010_running_hosts_are_listed_restarted_and_stopped() {
         assert_eq!(wait_for_exit(&mut client.shim), Some(1));
     }
     assert_eq!(workspace.run(&["ps"]).out, "no host runs\n");
+}
+
+// SH-011
+#[test]
+fn sh_011_lines_of_a_server_are_printed_and_followed() {
+    let workspace = Workspace::empty();
+    let server = format!("echo 'line one' >&2; echo 'line two' >&2; exec {PROGRAM} demo-server");
+    workspace.write(
+        "mcp.json",
+        &format!(r#"{{"mcpServers":{{"a":{{"command":"sh","args":["-c",{server:?}]}}}}}}"#),
+    );
+    let arguments = ["serve", "mcp.json", "--stdio", "--shared", "--shared-idle", "1"];
+    let mut client = Client::of(workspace.command(&arguments));
+    let _host = client.host();
+    client.initialize();
+    client.ask(&call(10, "a__echo", r#"{"text":"x"}"#));
+    let mut printed = String::new();
+    block_until(|| {
+        printed = workspace.run(&["logs", "a"]).out;
+        printed.lines().count() == 2
+    });
+    assert_eq!(printed, "line one\nline two\n");
+    let json = workspace.run(&["logs", "a", "--format", "json"]).out;
+    assert!(json.lines().next().unwrap().contains(r#""line":"line one""#), "{json}");
+    let unknown = workspace.run(&["logs", "b"]);
+    assert!(unknown.code == Some(1) && unknown.err.contains("the servers are: a"), "{unknown:?}");
+    let mut follow = workspace.command(&["logs", "a", "-f"]).spawn().unwrap();
+    let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines();
+    assert_eq!([lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()], ["line one", "line two"]);
+    assert_eq!(workspace.run(&["restart", "a"]).code, Some(0));
+    // The new process writes the same lines.
+    assert_eq!([lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()], ["line one", "line two"]);
+    assert_eq!(workspace.run(&["stop"]).code, Some(0));
+    assert_eq!(wait_for_exit(&mut follow), Some(0));
 }
 
 /// Clients and hosts are killed in a random order. `MCP_TEST_KILLS` sets a larger number of kills.

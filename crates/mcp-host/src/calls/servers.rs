@@ -12,7 +12,7 @@ use crate::config::approval::ServerDefinitions;
 use crate::config::approval::server_identity;
 use crate::error::HostError;
 use crate::state::dialog_id::DialogId;
-use crate::state::published::InstanceSnapshot;
+use crate::state::published::{InstanceSnapshot, InstanceStderr};
 use crate::supervisor::instance::InstanceRef;
 use crate::supervisor::lists::ListSnapshot;
 use crate::supervisor::machine::{InstructionsAccess, Route, RouteTarget};
@@ -44,6 +44,12 @@ pub(crate) fn instance_snapshots(supervisor: &SupervisorHandle) -> Vec<InstanceS
     let mut snapshots: Vec<_> = running.map(snapshot).collect();
     snapshots.sort_by(|left, right| (&left.server, &left.dialog).cmp(&(&right.server, &right.dialog)));
     snapshots
+}
+
+/// Returns the last lines of standard error of the running instances of a server.
+pub(crate) fn instance_stderr(supervisor: &SupervisorHandle, server: &ServerId) -> Vec<InstanceStderr> {
+    let running = running_instances(supervisor, Some(server)).into_iter();
+    running.map(|(_, instance)| InstanceStderr { pid: instance.pid(), stderr: instance.stderr() }).collect()
 }
 
 /// Returns the last report of a running or leased server about itself.

@@ -22,7 +22,7 @@ use crate::calls::requests::RequestRouter;
 use crate::calls::resource_lookup::{LookupItem, unavailable_item_error};
 use crate::calls::route::{CatalogVersion, InstanceRouter};
 use crate::calls::router::CallRouter;
-use crate::calls::servers::instance_snapshots;
+use crate::calls::servers::{instance_snapshots, instance_stderr};
 use crate::calls::skills::{list_skills, read_skill_file};
 use crate::calls::spill::SpillStore;
 use crate::calls::supervisor_handle::SupervisorHandle;
@@ -38,7 +38,7 @@ use crate::notifications::stream::NotificationStream;
 use crate::state::dialog_id::DialogId;
 use crate::state::event::HostEvent;
 use crate::state::known_eras::KnownEras;
-use crate::state::published::{HostSnapshot, InstanceSnapshot, ServerState, ServerStatus};
+use crate::state::published::{HostSnapshot, InstanceSnapshot, InstanceStderr, ServerState, ServerStatus};
 use crate::supervisor::clock_jump::ClockMonitor;
 use crate::supervisor::command::SupervisorCommand;
 use crate::supervisor::connection_count::ConnectionCounter;
@@ -373,6 +373,11 @@ impl Host {
     /// Returns the running instances, shared and leased, by server and dialog.
     pub fn instances(&self) -> Vec<InstanceSnapshot> {
         instance_snapshots(self.router.supervisor())
+    }
+
+    /// Returns the last lines that the running instances of a server wrote to standard error.
+    pub fn stderr(&self, server: &ServerId) -> Vec<InstanceStderr> {
+        instance_stderr(self.router.supervisor(), server)
     }
 
     /// Returns the current leases, by server and dialog.

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use mcp_host_model::{Era, ServerId, ServerName, Sharing};
 use mcp_host_registry::{ActiveProblem, Catalog, Projection, Provider, project};
+use mcp_host_transport::StderrLines;
 use serde::{Serialize, Serializer};
 use strum::IntoStaticStr;
 
@@ -58,6 +59,16 @@ pub struct InstanceSnapshot {
     pub pid: Option<u32>,
     /// The start time.
     pub started: SystemTime,
+}
+
+/// The last lines that an instance of a server wrote to standard error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InstanceStderr {
+    /// Its process id; `None` for a server that is no process.
+    pub pid: Option<u32>,
+    /// Its lines, without secrets.
+    pub stderr: StderrLines,
 }
 
 /// The status of one server.

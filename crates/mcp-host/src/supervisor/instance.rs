@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use mcp_host_config::ResolvedServer;
 use mcp_host_model::{Era, ErrorKind, LogLevel, Method, RawJson};
-use mcp_host_transport::{CallError, CallOptions, ProcessIdCell, Session, SessionState};
+use mcp_host_transport::{CallError, CallOptions, ProcessIdCell, Session, SessionState, StderrLines};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -144,6 +144,11 @@ impl Instance {
     /// Returns the process id of a stdio server.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.process.id()
+    }
+
+    /// Returns the last lines of standard error of a stdio server.
+    pub(crate) fn stderr(&self) -> StderrLines {
+        self.process.stderr()
     }
 
     /// Returns the server with its current limits.

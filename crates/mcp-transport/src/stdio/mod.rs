@@ -41,6 +41,7 @@ use crate::error::disconnect::{Disconnect, DisconnectReason, StartError};
 use crate::error::evidence::Evidence;
 use crate::error::sandbox_error::SandboxError;
 use crate::redact::{Redactor, inherited_secrets, stdio_secrets};
+use crate::transport::stderr_tail::StderrTail;
 use crate::transport::{Dial, Link, Transport};
 use encoding::StreamEncoding;
 pub use line_buffer::{Line, LineBuffer};
@@ -51,7 +52,7 @@ pub use receipt::{ReapedGroup, ReceiptDirectory};
 pub use regular_file::{open_for_appending, open_lock_file, open_named_file, open_regular_file};
 pub(crate) use server::StdioOptions;
 use server::StdioServer;
-use stderr::{StderrReader, StderrTail};
+use stderr::StderrReader;
 use stdout::StdoutReader;
 pub use system::raise_descriptor_limit;
 use system::{Child, DEFAULT_PATH};
@@ -250,6 +251,7 @@ impl ServerProcess {
         let stderr = self.child.stderr.take().expect("it is piped");
         let mut reader = StdoutReader::new(stdout, sink, Arc::clone(&outbound.flow), server);
         let tail = StderrTail::default();
+        server.options.process.set_stderr(tail.clone());
         // Reading, writing and standard error each have a task, so that none delays the others and this future is not
         // polled for each message. The tasks end with these sets.
         let mut stderr_task = JoinSet::new();
@@ -316,7 +318,7 @@ impl ServerProcess {
         let status = self.shut_down(&mut reader, deadline).await;
         read_last_lines(&mut stderr_task, &tail).await;
         evidence.exit = status.and_then(system::process_exit);
-        evidence.stderr = tail.lines();
+        evidence.stderr = tail.snapshot().lines;
         if let Some(reader) = reader {
             evidence.noise_bytes = reader.noise_bytes;
             evidence.noise_sample = reader.noise_sample;
@@ -376,9 +378,9 @@ async fn drain(reader: &mut Option<StdoutReader>) {
 /// Waits until standard error has been read, but only while more arrives: another process may hold the pipe.
 async fn read_last_lines(stderr_task: &mut JoinSet<()>, tail: &StderrTail) {
     for _ in 0..MAX_FINAL_READS {
-        let count = tail.count();
+        let count = tail.snapshot().count;
         let is_read = tokio::time::timeout(FINAL_READ_TIMEOUT, stderr_task.join_next()).await.is_ok();
-        if is_read || tail.count() == count {
+        if is_read || tail.snapshot().count == count {
             return;
         }
     }

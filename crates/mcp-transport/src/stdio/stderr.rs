@@ -4,11 +4,9 @@
 //! pipe. As soon as the server ends or is shut down, the rest is read without pauses, so that the last lines do not
 //! depend on the rate limit.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use tokio::io::AsyncRead;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -19,47 +17,13 @@ use super::stdout::read_into;
 use super::system::StderrPipe;
 use crate::redact::LineCleaner;
 use crate::rpc::rate_limiter::RateLimiter;
-
-/// Number of lines that are kept.
-const MAX_TAIL_LINES: usize = 20;
+use crate::transport::stderr_tail::StderrTail;
 
 /// Maximum length of a line that is kept.
 const MAX_TAIL_LINE_BYTES: usize = 500;
 
 /// Longer lines are cut while they are read.
 const MAX_READ_LINE_BYTES: usize = 64 << 10;
-
-/// The last lines of standard error, shared with the code that collects the evidence.
-#[derive(Clone, Default)]
-pub(crate) struct StderrTail(Arc<Mutex<TailLines>>);
-
-/// The last lines.
-#[derive(Default)]
-struct TailLines {
-    lines: VecDeque<String>,
-    /// The number of lines so far.
-    count: u64,
-}
-
-impl StderrTail {
-    pub(crate) fn lines(&self) -> Vec<String> {
-        self.0.lock().lines.iter().cloned().collect()
-    }
-
-    /// The number of lines so far.
-    pub(super) fn count(&self) -> u64 {
-        self.0.lock().count
-    }
-
-    fn push(&self, line: String) {
-        let mut state = self.0.lock();
-        if state.lines.len() == MAX_TAIL_LINES {
-            state.lines.pop_front();
-        }
-        state.lines.push_back(line);
-        state.count += 1;
-    }
-}
 
 /// Reads the standard error of a child.
 pub(super) struct StderrReader<S = StderrPipe> {
@@ -211,7 +175,7 @@ mod tests {
         flood.reading.await.unwrap();
         assert!(now.elapsed() <= Duration::from_millis(1001), "{:?}", now.elapsed());
         let want: Vec<_> = (last - 19..=last).map(|it| format!("{it} the sky is falling")).collect();
-        assert_eq!(flood.tail.lines(), want);
+        assert_eq!(flood.tail.snapshot().lines, want);
     }
 
     #[tokio::test(start_paused = true)]

@@ -9,6 +9,7 @@ mod outbound;
 pub(crate) mod process_id;
 /// Public for the fuzz targets and benchmarks.
 pub mod scan;
+pub(crate) mod stderr_tail;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -173,9 +173,10 @@ async fn send_answer(args: &AnswerArgs, allow: bool) -> Result<Report, Failure> 
             Ok(Report::out(format!("{} {verb}\n", count(calls, "call"))))
         }
         ControlReply::Error { message } => Err(Failure::new(message)),
-        ControlReply::Approvals { .. } | ControlReply::Status(_) | ControlReply::Done => {
-            Err(Failure::new("the host sent another reply than expected"))
-        }
+        ControlReply::Approvals { .. }
+        | ControlReply::Status(_)
+        | ControlReply::Logs { .. }
+        | ControlReply::Done => Err(Failure::new("the host sent another reply than expected")),
     }
 }
 

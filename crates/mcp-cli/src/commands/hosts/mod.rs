@@ -1,5 +1,6 @@
-//! Commands about the hosts of this user that run: `ps`, `stop` and `restart`. They use the control sockets.
+//! Commands about the hosts of this user that run: `ps`, `stop`, `restart` and `logs`. They use the control sockets.
 
+pub(crate) mod logs;
 pub(crate) mod ps;
 mod resource_use;
 pub(crate) mod restart;
@@ -11,6 +12,7 @@ use std::path::Path;
 use crate::config::locate::locate_config;
 use crate::control::client::ControlClient;
 use crate::control::protocol::{ControlReply, ControlRequest, HostStatus};
+use crate::host::unknown_server;
 use crate::output::failure::Failure;
 use crate::output::sanitize;
 
@@ -44,6 +46,24 @@ impl RunningHost {
     fn name(&self) -> String {
         format!("{} ({})", self.client.process, sanitize::line(&self.status.file))
     }
+}
+
+/// The hosts that have a server, of those that the selector selects. Fails if there is none.
+async fn hosts_with_server(server: &str, selector: Option<&str>) -> Result<Vec<RunningHost>, Failure> {
+    let mut hosts = RunningHost::find_all().await?;
+    hosts.retain(|host| selector.is_none_or(|selector| host.is_selected_by(selector)));
+    if hosts.is_empty() {
+        return Err(no_host(selector));
+    }
+    let names = hosts.iter().flat_map(|host| host.status.servers.iter().map(|hosted| hosted.name.clone()));
+    let names: Vec<String> = names.collect();
+    hosts.retain(|host| host.status.servers.iter().any(|hosted| hosted.name == server));
+    if hosts.is_empty() { Err(Failure::new(unknown_server(server, &names))) } else { Ok(hosts) }
+}
+
+/// The failure if a host does not speak this protocol.
+fn other_reply() -> Failure {
+    Failure::new("the host sent another reply than expected").help(Some("it may run another version"))
 }
 
 fn connection_failure(error: &io::Error) -> Failure {
