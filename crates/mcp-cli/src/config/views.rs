@@ -24,10 +24,15 @@ pub(crate) struct Views {
     map: ScopeMap,
 }
 
+/// The file of the views of a configuration.
+pub(crate) fn views_path(configuration: &Path) -> PathBuf {
+    configuration.with_file_name(VIEWS_FILE)
+}
+
 impl Views {
     /// Reads the views of a configuration; none without the file. Blocks.
     pub(crate) fn read(configuration: &Path) -> Result<Views, ConfigFileError> {
-        let path = configuration.with_file_name(VIEWS_FILE);
+        let path = views_path(configuration);
         if !path.exists() {
             return Ok(Views { path, map: ScopeMap::default() });
         }

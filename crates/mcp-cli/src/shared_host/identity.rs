@@ -10,9 +10,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use mcp_host_config::internal::is_user_file;
+use mcp_host_transport::open_named_file;
 
 use crate::args::{GlobalArgs, ServeArgs};
-use crate::config::locate::CONFIG_PATHS;
+use crate::config::locate::{CONFIG_PATHS, locate_config};
+use crate::config::views::views_path;
+use crate::runtime::bounded_read::read_bytes;
 use crate::runtime::system::program_id;
 
 /// The arguments that differ between the shim and its host.
@@ -41,6 +44,9 @@ const CLIENT_VARIABLES: [&str; 4] =
 /// The beginnings of names of variables of both kinds.
 const IGNORED_PREFIXES: [&str; 4] = ["ELECTRON_", "TERM_", "TMUX", "VSCODE_"];
 
+/// The maximum size of a file that the host reads at its start.
+const MAX_START_FILE_BYTES: u64 = 1 << 20;
+
 /// The number of hexadecimal digits of the text of an identity. It is a part of the path of a socket, which is short.
 const TEXT_DIGITS: usize = 24;
 
@@ -56,6 +62,8 @@ pub(crate) struct IdentityParts {
     variables: Vec<(OsString, OsString)>,
     /// `None` if nothing depends on it.
     folder: Option<PathBuf>,
+    /// The files that the host reads at its start only.
+    start_files: Vec<Vec<u8>>,
 }
 
 impl HostIdentity {
@@ -66,12 +74,13 @@ impl HostIdentity {
             words: host_words(env::args_os().skip(1)),
             variables: host_variables(env::vars_os()),
             folder: if depends_on_folder(global, args) { Some(env::current_dir()?) } else { None },
+            start_files: read_start_files(args),
         };
         Ok(HostIdentity::new(&parts))
     }
 
     fn new(parts: &IdentityParts) -> HostIdentity {
-        let IdentityParts { program, words, variables, folder } = parts;
+        let IdentityParts { program, words, variables, folder, start_files } = parts;
         let mut hasher = blake3::Hasher::new();
         let mut add = |field: &[u8]| {
             // The length makes the fields unambiguous.
@@ -87,6 +96,7 @@ impl HostIdentity {
             add(value.as_encoded_bytes());
         }
         add(folder.as_ref().map_or(&b""[..], |folder| folder.as_os_str().as_encoded_bytes()));
+        start_files.iter().for_each(|file| add(file));
         HostIdentity(hasher.finalize().to_hex()[..TEXT_DIGITS].to_owned())
     }
 
@@ -125,6 +135,16 @@ fn is_ignored(name: &OsStr) -> bool {
     TERMINAL_VARIABLES.contains(&name)
         || CLIENT_VARIABLES.contains(&name)
         || IGNORED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The content of the files that the host reads at its start only: rules for calls, and views. A missing file is empty;
+/// the host reports it. Changes of other files are applied while the host runs.
+fn read_start_files(args: &ServeArgs) -> Vec<Vec<u8>> {
+    let configuration = args.file.as_deref().unwrap_or(Path::new(""));
+    let views = || Some(views_path(&locate_config(configuration).ok()?.path));
+    let paths = [args.rules.call_rules.clone(), args.view.as_ref().and_then(|_| views())];
+    let read = |path: PathBuf| open_named_file(&path).and_then(|file| read_bytes(file, MAX_START_FILE_BYTES));
+    paths.into_iter().map(|path| path.and_then(|path| read(path).ok()).unwrap_or_default()).collect()
 }
 
 /// Whether the working folder decides what the host does. It does not if the command line has absolute paths only, and
@@ -179,6 +199,8 @@ mod tests {
         check(&parts("ab c", &[]), &parts("a bc", &[]), false);
         let folder = |path: &str| IdentityParts { folder: Some(path.into()), ..IdentityParts::default() };
         check(&folder("/a"), &folder("/b"), false);
+        let rules = |text: &str| IdentityParts { start_files: vec![text.into()], ..IdentityParts::default() };
+        check(&rules("deny tools=a"), &rules("deny tools=b"), false);
         let program = |text: &str| IdentityParts { program: text.into(), ..IdentityParts::default() };
         check(&program("1"), &program("2"), false);
     }
