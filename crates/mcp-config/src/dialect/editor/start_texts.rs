@@ -56,25 +56,25 @@ impl ValueReader<'_> {
     /// Warns about `$NAME` in a file of a program that does not replace it. Inside of a word it may be part of a
     /// password: then what the program does with it is information.
     pub(super) fn report_shell_variable(&self, text: &str, at: &Location) {
+        let Some(place) = find_shell_variable(text) else { return };
         let reference = self.program.variables.reference("NAME");
-        let (severity, message, help) = match (self.program.shell_variables, find_shell_variable(text)) {
-            (_, None) => return,
+        let (severity, message, help) = match (self.program.shell_variables, place) {
             (ShellVariables::Literal, _) if self.rule != ReferenceRule::Editor => return,
-            (ShellVariables::Literal, Some(ShellVariablePlace::OwnWord)) => {
+            (ShellVariables::Literal, ShellVariablePlace::OwnWord) => {
                 let programs = Program::names_with_shell_variables().join(", ");
                 let message = format!("`$NAME` is not replaced: only files of {programs} have it");
                 (Severity::Warning, message, format!("write `{reference}` if a variable is meant"))
             }
-            (ShellVariables::Literal, Some(ShellVariablePlace::InsideWord)) => {
+            (ShellVariables::Literal, ShellVariablePlace::InsideWord) => {
                 let message = "the `$` stays as it is, with the word after it".to_owned();
                 (Severity::Info, message, format!("write `{reference}` if a variable is meant"))
             }
-            (_, Some(ShellVariablePlace::OwnWord)) => return,
-            (ShellVariables::Replaced, Some(ShellVariablePlace::InsideWord)) => {
+            (_, ShellVariablePlace::OwnWord) => return,
+            (ShellVariables::Replaced, ShellVariablePlace::InsideWord) => {
                 let message = format!("{} replaces `$NAME` inside of a word too", self.program.name);
                 (Severity::Info, message, "if no variable is meant, put the value into a variable".to_owned())
             }
-            (ShellVariables::ReplacedEverywhere, Some(ShellVariablePlace::InsideWord)) => {
+            (ShellVariables::ReplacedEverywhere, ShellVariablePlace::InsideWord) => {
                 let name = self.program.name;
                 let message =
                     format!("{name} replaces `$NAME` inside of a word too, if such a variable is set");
@@ -124,6 +124,10 @@ fn find_shell_variable(text: &str) -> Option<ShellVariablePlace> {
 
 /// The first reference of another program in a text.
 fn find_foreign_reference(text: &str, rule: ReferenceRule) -> Option<&str> {
+    // Most texts end here.
+    if !text.bytes().any(|it| matches!(it, b'{' | b'%')) {
+        return None;
+    }
     let find = |opening: &str, closing: &str| {
         text.match_indices(opening).find_map(|(at, _)| {
             let inner = &text[at + opening.len()..];
