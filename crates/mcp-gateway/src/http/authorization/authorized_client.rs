@@ -168,8 +168,8 @@ impl<'a> AuthorizedClient<'a> {
 /// Sets the access token of an authorized request as the subject token of a dialog of its client. The tokens of the
 /// list are never passed on.
 pub(crate) fn set_subject_token(dialog: &ClientDialog, grant: Option<&Arc<AccessGrant>>, head: &Parts) {
-    let token = head.headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
-    if let (Some(grant), Some(token)) = (grant, bearer_token(token)) {
+    let Some(grant) = grant else { return };
+    if let Some(token) = bearer_token(head.headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes)) {
         dialog.set_subject_token(grant, token);
     }
 }
