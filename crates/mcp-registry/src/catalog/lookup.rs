@@ -64,8 +64,7 @@ pub(crate) fn find_nearest<'a>(slices: &'a [Arc<ServerSlice>], name: &str) -> Op
         .filter_map(|tool| {
             let (exposed, original) = (tool.name.as_str(), &*tool.tool.name);
             // A name with the prefix of the tool is closer to the exposed name.
-            let has_prefix =
-                exposed.strip_suffix(original).is_some_and(|prefix| name.starts_with(prefix));
+            let has_prefix = exposed.strip_suffix(original).is_some_and(|prefix| name.starts_with(prefix));
             let original = if has_prefix { None } else { distance(original) };
             let distances = [distance(exposed), original];
             let smallest = distances.into_iter().flatten().min()?;
