@@ -21,20 +21,39 @@ mod tests;
 
 use std::process::ExitCode;
 
-use crate::output::console::Console;
-use crate::output::log;
+use mcp_host_model::Severity;
+
+use crate::output::console::{Console, Report};
+use crate::output::failure::Failure;
+use crate::output::{log, otlp, style};
 
 fn main() -> ExitCode {
     commands::completions::answer_request();
     let arguments = args::parse();
     let console = Console::new(arguments.global.colour, arguments.global.verbosity());
-    // `serve` starts its own log.
-    if arguments.global.verbose && !matches!(arguments.command, args::Command::Serve(_)) {
-        log::start_verbose(console.err_colour);
+    let otlp_options = arguments.global.otlp_options();
+    let is_exporting = otlp_options.is_some();
+    if let Some(Err(message)) = otlp_options.map(otlp::start) {
+        return console.print(&Failure::usage(message).report(&console)).into();
+    }
+    // `serve` starts its own log and metrics.
+    if !matches!(arguments.command, args::Command::Serve(_)) {
+        match (arguments.global.verbose, is_exporting) {
+            (true, _) => log::start_verbose(console.err_colour),
+            (false, true) => log::start_silent(),
+            (false, false) => {}
+        }
+        otlp::install_recorder();
     }
     // With the earlier limit, the host runs as many servers as it allows.
     let _ = mcp_host_transport::raise_descriptor_limit();
     let exit = commands::run(arguments, console);
     log::flush();
+    if let Some(message) = otlp::finish() {
+        let colour = console.err_colour;
+        let help = style::help(colour, "check that the collector of --otlp runs at its URL");
+        let warning = style::severity(colour, Severity::Warning);
+        console.print(&Report::err(format!("{warning}: {message}\n{help}")));
+    }
     exit.into()
 }

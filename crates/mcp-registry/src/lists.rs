@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_host_model::{Exposure, InvalidItem, Prompt, Resource, ResourceTemplate, ServerId, Tool};
+use mcp_host_model::{Exposure, InvalidItem, Method, Prompt, Resource, ResourceTemplate, ServerId, Tool};
 
 /// The lists of one server. A catalog shares their items.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -64,6 +64,15 @@ impl ListKind {
     /// `tool`, `prompt` or `resource`.
     pub fn as_str(self) -> &'static str {
         self.into()
+    }
+
+    /// The method that requests the list. Templates have another one.
+    pub fn method(self) -> Method {
+        match self {
+            ListKind::Tool => Method::ListTools,
+            ListKind::Prompt => Method::ListPrompts,
+            ListKind::Resource => Method::ListResources,
+        }
     }
 }
 

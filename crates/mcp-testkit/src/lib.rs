@@ -1,5 +1,6 @@
 //! Helpers that the tests of several crates share. Not published.
 //!
+//! - [`collector`]: an OpenTelemetry collector
 //! - [`process`]: processes of the system by id: whether they run, their children, their resources
 //! - [`wait`]: waiting for a condition, with a time limit
 //! - [`random`]: deterministic pseudo-random numbers
@@ -11,6 +12,7 @@
 #![expect(clippy::unwrap_used, reason = "a test helper panics on errors")]
 #![expect(clippy::print_stderr, reason = "a skipped test prints why")]
 
+pub mod collector;
 pub mod isolation;
 pub mod process;
 pub mod program;

@@ -7,10 +7,12 @@ use clap::{Args, ValueEnum};
 use mcp_host_config::Profile;
 use mcp_host_model::Dialect;
 use mcp_host_runtime::SecretCommand;
+use url::Url;
 
 use crate::args::choice::{Choices, DIALECTS, PROFILES, choice_parser};
 use crate::args::limit::parse_limit;
 use crate::output::console::Verbosity;
+use crate::output::otlp::OtlpOptions;
 
 const COLOUR_CHOICES: Choices<ColorChoice> = &[
     ("auto", "On a terminal", ColorChoice::Auto),
@@ -51,6 +53,14 @@ pub(crate) struct GlobalArgs {
     /// Start the servers of a configuration found in a project, even if they are not approved
     #[arg(long, global = true)]
     pub(crate) trust_project: bool,
+    /// Export traces and metrics to an OpenTelemetry collector over HTTP. Without a URL, to that of the variable
+    /// OTEL_EXPORTER_OTLP_ENDPOINT, else to http://localhost:4318
+    #[arg(long, global = true, value_name = "URL", num_args = 0..=1, require_equals = true,
+        value_parser = parse_collector, default_missing_value = "")]
+    otlp: Option<CollectorUrl>,
+    /// Export the arguments and results of calls too. They may be secret
+    #[arg(long, global = true, requires = "otlp")]
+    otlp_contents: bool,
     /// Log progress and server messages to standard error
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
@@ -110,7 +120,28 @@ pub(crate) struct DialectOptions {
     pub(crate) profile: Option<Profile>,
 }
 
+/// The base URL of a collector; `None`: that of the variables of OpenTelemetry.
+#[derive(Debug, Clone)]
+struct CollectorUrl(Option<Url>);
+
+fn parse_collector(text: &str) -> Result<CollectorUrl, String> {
+    if text.is_empty() {
+        return Ok(CollectorUrl(None));
+    }
+    match Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(CollectorUrl(Some(url))),
+        Ok(_) => Err("the URL must begin with http:// or https://".to_owned()),
+        Err(error) => Err(format!("it is not a URL: {error}")),
+    }
+}
+
 impl GlobalArgs {
+    /// What is exported to OpenTelemetry; `None` without an export.
+    pub(crate) fn otlp_options(&self) -> Option<OtlpOptions> {
+        let CollectorUrl(url) = self.otlp.clone()?;
+        Some(OtlpOptions { url, contents: self.otlp_contents })
+    }
+
     /// How much is printed besides the result.
     pub(crate) fn verbosity(&self) -> Verbosity {
         match (self.quiet, self.verbose) {

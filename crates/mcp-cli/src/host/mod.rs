@@ -35,7 +35,7 @@ use crate::host::startup::{WaitFor, wait_for_servers};
 use crate::output::console::Report;
 use crate::output::failure::Failure;
 use crate::output::log::OPERATOR;
-use crate::output::sanitize;
+use crate::output::{otlp, sanitize};
 use crate::runtime::exit::Exit;
 use crate::runtime::signals::{Signals, run_until_signal};
 
@@ -181,6 +181,7 @@ pub(crate) fn options(supervision: Supervision) -> HostOptions {
     // With `--verbose`, servers are requested to send log messages too.
     let is_verbose = tracing::enabled!(target: "mcp_host_runtime", tracing::Level::INFO);
     options.telemetry.log_level = is_verbose.then_some(LogLevel::Debug);
+    options.telemetry.contents = otlp::records_contents();
     options
 }
 

@@ -16,7 +16,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
-use crate::output::sanitize;
+use crate::output::{otlp, sanitize};
 
 /// The target of the events that an operator of `serve` must know.
 pub(crate) const OPERATOR: &str = "operator";
@@ -77,13 +77,18 @@ impl LogLevelName {
 
 /// Starts the log of `--verbose`. Called once.
 pub(crate) fn start_verbose(colour: Colour) {
-    tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(VERBOSE_FILTER))
+    let log = tracing_subscriber::fmt::layer()
         .with_writer(move || SanitizedStderr(colour))
         .with_ansi(colour == Colour::Always)
         // By default a failed write is reported on standard error, which panics if standard error is closed.
         .log_internal_errors(false)
-        .init();
+        .with_filter(EnvFilter::new(VERBOSE_FILTER));
+    tracing_subscriber::registry().with(otlp::layer()).with(log).init();
+}
+
+/// Exports traces without a log. Called once.
+pub(crate) fn start_silent() {
+    tracing_subscriber::registry().with(otlp::layer()).init();
 }
 
 /// Starts the log of `serve`. Called once. Without a level, the filter is that of the variable `RUST_LOG`,
@@ -113,7 +118,8 @@ pub(crate) fn start_serving(
             .boxed(),
         LogFormatName::Text => layer.with_ansi(colour == Colour::Always).boxed(),
     };
-    tracing_subscriber::registry().with(layer.with_filter(filter_fn(is_safe)).with_filter(filter)).init();
+    let log = layer.with_filter(filter_fn(is_safe)).with_filter(filter);
+    tracing_subscriber::registry().with(otlp::layer()).with(log).init();
     Ok(())
 }
 

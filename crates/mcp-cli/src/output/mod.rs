@@ -6,6 +6,7 @@ pub(crate) mod console;
 pub(crate) mod failure;
 pub(crate) mod json;
 pub(crate) mod log;
+pub(crate) mod otlp;
 pub(crate) mod progress;
 pub(crate) mod question;
 pub(crate) mod sanitize;

@@ -25,6 +25,7 @@ mod learn;
 mod lists;
 mod lock;
 mod open_files;
+mod otlp;
 mod pin;
 mod programs;
 mod readiness;

@@ -30,6 +30,11 @@ impl Principal {
         Principal(PrincipalKind::Stdio(format!("stdio {}", new_secret_id()).into()))
     }
 
+    /// Whether the client uses stdio.
+    pub(crate) fn is_stdio(&self) -> bool {
+        matches!(self.0, PrincipalKind::Stdio(_))
+    }
+
     /// The name of its token; empty for clients without a token.
     pub(crate) fn name(&self) -> &str {
         match &self.0 {

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use mcp_host_model::{Method, ResultKind, RpcError, ServerId};
 use mcp_host_runtime::CallRuling;
 use tokio::time::Instant;
+use tracing::Span;
 
 use crate::audit::record::{AuditLog, AuditRecord};
 use crate::limits::rate_limits::RateLimited;
@@ -17,6 +18,7 @@ use crate::protocol::result_body::ResultBody;
 /// The record of a request. It is written when this is dropped.
 pub(super) struct CallRecord<'a> {
     context: &'a RequestContext<'a>,
+    span: Span,
     start: Instant,
     status: CallStatus,
     code: Option<i64>,
@@ -24,9 +26,11 @@ pub(super) struct CallRecord<'a> {
 }
 
 impl<'a> CallRecord<'a> {
-    pub(super) fn start(context: &'a RequestContext<'a>) -> CallRecord<'a> {
+    /// Starts the record of a request with this span.
+    pub(super) fn start(context: &'a RequestContext<'a>, span: Span) -> CallRecord<'a> {
         CallRecord {
             context,
+            span,
             start: Instant::now(),
             status: CallStatus::Cancelled,
             code: None,
@@ -95,6 +99,7 @@ impl<'a> CallRecord<'a> {
 
 impl Drop for CallRecord<'_> {
     fn drop(&mut self) {
+        self.span.record("outcome", self.status.as_str()).record("code", self.code);
         let (gateway, request) = (self.context.gateway, self.context.request);
         if !request.method.as_known().is_some_and(Method::is_forwarded) {
             return;

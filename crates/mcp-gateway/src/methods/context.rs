@@ -15,6 +15,7 @@ use crate::gateway::GatewayInner;
 use crate::lists::listing::Listing;
 use crate::lists::resolution::Resolution;
 use crate::metrics::call_counters::CallCounters;
+use crate::methods::request_span::forwarded_trace;
 use crate::notifications::watch;
 use crate::protocol::frame::ClientRequest;
 use crate::protocol::message_writer::{json_string, write_notification};
@@ -139,7 +140,7 @@ impl RequestContext<'_> {
     /// The context of a host request without parameters that are forwarded: trace context and caller only.
     pub(super) fn base_context(&self) -> CallContext {
         let mut context = CallContext::default();
-        context.trace = self.request.meta().trace.clone();
+        context.trace = forwarded_trace(self);
         context.caller = Some(self.upstream_caller());
         context
     }

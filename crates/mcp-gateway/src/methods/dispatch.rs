@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use mcp_host_model::{Era, Method, MethodName, RawJson, ResultKind, ResultTypeMember, RpcError, code};
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::gateway::GatewayInner;
 use crate::lists::definitions::CatalogList;
@@ -13,6 +14,7 @@ use crate::lists::resolution::Resolution;
 use crate::methods::call_record::CallRecord;
 use crate::methods::context::{RequestContext, to_printable};
 use crate::methods::initialize;
+use crate::methods::request_span::request_span;
 use crate::protocol::frame::{ClientNotification, ClientRequest};
 use crate::protocol::json_splice;
 use crate::protocol::params::MessageParams;
@@ -73,8 +75,11 @@ impl GatewayInner {
 
     /// Handles a request, and records it. `initialize` and `subscriptions/listen` are handled elsewhere.
     pub(crate) async fn handle(&self, context: RequestContext<'_>) -> HandlerResult {
-        let record = CallRecord::start(&context);
-        let result = self.dispatch(&context).await;
+        let span = request_span(&context);
+        let record = CallRecord::start(&context, span.clone());
+        // Pinned in place, because moving a large future copies it.
+        let dispatched = pin!(self.dispatch(&context));
+        let result = dispatched.instrument(span).await;
         record.end(&result);
         result.map_err(|error| HandlerError { error, retry_after: context.retry_after.get().copied() })
     }

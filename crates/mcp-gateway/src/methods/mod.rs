@@ -8,6 +8,7 @@ pub(crate) mod initialize;
 mod lists;
 mod logging;
 mod prompts;
+mod request_span;
 mod resources;
 mod server_result;
 mod skills;

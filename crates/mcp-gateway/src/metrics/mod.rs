@@ -10,6 +10,7 @@
 //! | [`REQUEST_DURATION`] | histogram, seconds | | duration of requests |
 //! | [`RESPONSES`] | counter | `status` | HTTP responses |
 //! | [`RECEIVED_BYTES`], [`SENT_BYTES`] | counter, bytes | | bytes over HTTP connections |
+//! | [`SESSION_DURATION`] | histogram, seconds | `network.transport`, `mcp.protocol.version` | duration of sessions |
 //! | [`TOOL_CALLS`] | counter | `server`, `tool`, `outcome` | finished calls of a tool |
 //! | [`TOOL_BYTES`] | counter, bytes | `server`, `tool`, `direction` | their parameters and results |
 //! | [`TOKEN_CALLS`], [`TOKEN_BYTES`] | counter | `token` and the same | the same for the requests of a token |
@@ -42,6 +43,10 @@ pub const TOKEN_CALLS: &str = "mcp_gateway_token_calls_total";
 /// Bytes of parameters and results, by `token` and `direction`.
 pub const TOKEN_BYTES: &str = "mcp_gateway_token_bytes_total";
 
+/// Duration of sessions of clients in seconds, by `network.transport` and `mcp.protocol.version`. The names are those of
+/// OpenTelemetry's convention for MCP.
+pub const SESSION_DURATION: &str = "mcp.server.session.duration";
+
 /// The buckets of [`REQUEST_DURATION`], in seconds.
 pub const REQUEST_DURATION_BUCKETS: [f64; 14] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0];
@@ -56,6 +61,7 @@ pub fn describe() {
     metrics::describe_counter!(REQUESTS, Unit::Count, requests);
     let durations = "Time from the start of a request to its end.";
     metrics::describe_histogram!(REQUEST_DURATION, Unit::Seconds, durations);
+    metrics::describe_histogram!(SESSION_DURATION, Unit::Seconds, "From the start of a session to its end.");
     metrics::describe_counter!(RESPONSES, Unit::Count, "HTTP responses, by status.");
     metrics::describe_counter!(RECEIVED_BYTES, Unit::Bytes, "Bytes received over HTTP connections.");
     metrics::describe_counter!(SENT_BYTES, Unit::Bytes, "Bytes sent over HTTP connections.");

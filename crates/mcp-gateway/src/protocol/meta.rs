@@ -14,6 +14,10 @@ use crate::protocol::json_splice;
 /// The member in which a client without a session names its dialog.
 pub const DIALOG_KEY: &str = "mcp-host/dialog";
 
+/// The members of `_meta` with a W3C trace context.
+const TRACE_PARENT: &str = "traceparent";
+const TRACE_STATE: &str = "tracestate";
+
 /// The header in which a client without a session names its dialog.
 pub const DIALOG_HEADER: &str = "Mcp-Host-Dialog";
 
@@ -66,7 +70,8 @@ struct MetaMembers<'a> {
 impl<'a> MetaMembers<'a> {
     /// Adds a member. `whole` has its text.
     fn add(&mut self, name: &str, value: JsonSlice<'a>, whole: &ByteString) {
-        if name != DIALOG_KEY {
+        // The trace is forwarded by itself, as that of the request to the server.
+        if ![DIALOG_KEY, TRACE_PARENT, TRACE_STATE].contains(&name) {
             self.forwarded.add(name, &RawJson::from_slice(whole, value));
         }
         let member = match name {
@@ -76,8 +81,8 @@ impl<'a> MetaMembers<'a> {
             "io.modelcontextprotocol/clientInfo" => &mut self.client_info,
             "io.modelcontextprotocol/logLevel" => &mut self.log_level,
             DIALOG_KEY => &mut self.dialog,
-            "traceparent" => &mut self.traceparent,
-            "tracestate" => &mut self.tracestate,
+            TRACE_PARENT => &mut self.traceparent,
+            TRACE_STATE => &mut self.tracestate,
             _ => return,
         };
         self.has_repeated |= member.replace(value).is_some();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_host_model::{LogLevel, MethodName, ProtocolVersion};
+use metrics::histogram;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::principal::Principal;
 use crate::access::scope::Scope;
 use crate::access::secret_id::new_secret_id;
+use crate::metrics::SESSION_DURATION;
 use crate::session::client_channel::ClientChannel;
 use crate::session::client_dialog::ClientDialog;
 use crate::session::event_log::EventLog;
@@ -54,10 +56,21 @@ pub(crate) struct ClientSession {
     pub(crate) ended: CancellationToken,
     /// The recent events of its notification stream.
     pub(crate) event_log: EventLog,
+    started: Instant,
     log_level: Mutex<Option<LogLevel>>,
     last_used: Mutex<Instant>,
     /// Whether a request did more than list.
     has_called: AtomicBool,
+}
+
+impl Drop for ClientSession {
+    /// Records the duration of the session.
+    fn drop(&mut self) {
+        let transport = if self.principal.is_stdio() { "pipe" } else { "tcp" };
+        let version = self.version.as_str();
+        histogram!(SESSION_DURATION, "network.transport" => transport, "mcp.protocol.version" => version)
+            .record(self.started.elapsed().as_secs_f64());
+    }
 }
 
 /// The parameters of a session that `initialize` negotiates.
@@ -93,6 +106,7 @@ impl ClientSession {
             known_tasks: KnownTasks::default(),
             ended: CancellationToken::new(),
             event_log: EventLog::default(),
+            started: Instant::now(),
             log_level: Mutex::default(),
             last_used: Mutex::new(Instant::now()),
             has_called: AtomicBool::new(false),

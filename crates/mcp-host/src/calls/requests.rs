@@ -13,8 +13,8 @@ use mcp_host_transport::{
     Session,
 };
 use tokio::time::Instant;
-use tracing::Instrument;
 use tracing::field::Empty;
+use tracing::{Instrument, Span};
 
 use crate::calls::deadline::CallDeadline;
 use crate::calls::raw_result::{RawResult, RequestFailure};
@@ -24,7 +24,8 @@ use crate::calls::resource_search::send_or_search;
 use crate::calls::route::{CatalogVersion, InstanceRouter, SendRequest, ServerReply};
 use crate::calls::tool_lookup::display_name;
 use crate::error::HostError;
-use crate::telemetry::spans::SpanGuard;
+use crate::telemetry::metrics::SUCCESS;
+use crate::telemetry::spans::{SpanGuard, record_code};
 
 /// Sends requests other than tool calls.
 pub(crate) struct RequestRouter {
@@ -216,6 +217,13 @@ impl RequestRouter {
             "request",
             method = method.as_str(),
             server = Empty,
+            prompt = item.prompt(),
+            uri = item.uri(),
+            transport = Empty,
+            version = Empty,
+            address = Empty,
+            port = Empty,
+            code = Empty,
             outcome = Empty,
             duration = Empty
         );
@@ -226,7 +234,9 @@ impl RequestRouter {
                 Ok(scope) => send_or_search(&self.instances, item, &options, scope, &send).await,
                 Err(failure) => Err(failure.into()),
             };
-            let outcome = reply.as_ref().err().map_or("success", |it| it.error.kind.as_str());
+            let failure = reply.as_ref().err();
+            record_code(&Span::current(), failure.and_then(|it| it.rpc.as_ref()).map(|rpc| rpc.code));
+            let outcome = failure.map_or(SUCCESS, |it| it.error.kind.as_str());
             let duration = guard.end(outcome);
             tracing::info!(outcome, ?duration, "request finished");
             reply

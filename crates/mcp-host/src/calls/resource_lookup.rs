@@ -21,7 +21,7 @@ pub(crate) enum LookupItem<'a> {
     Skills,
 }
 
-impl LookupItem<'_> {
+impl<'a> LookupItem<'a> {
     /// Returns a label for messages, such as `Prompt 'x'`.
     pub(super) fn label(self) -> String {
         match self {
@@ -30,6 +30,22 @@ impl LookupItem<'_> {
             LookupItem::Template(uri) => format!("Resource template '{}'", display_name(uri)),
             LookupItem::Task(id) => format!("Task '{}'", display_name(id)),
             LookupItem::Skills => "Skills".to_owned(),
+        }
+    }
+
+    /// Returns the name of the prompt, if the item is one.
+    pub(super) fn prompt(self) -> Option<&'a str> {
+        match self {
+            LookupItem::Prompt(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns the URI of the resource, if the item is one.
+    pub(super) fn uri(self) -> Option<&'a str> {
+        match self {
+            LookupItem::Resource(uri) | LookupItem::Template(uri) => Some(uri),
+            _ => None,
         }
     }
 

@@ -1,5 +1,7 @@
 //! The formats of a call's result: parsed, or raw.
 
+use std::borrow::Cow;
+
 use mcp_host_model::{Content, RawJson, Task, ToolResult, read_created_task};
 use mcp_host_transport::{CallError, CallOptions, CallResponse, Session, StartedCall};
 use serde_json::json;
@@ -28,6 +30,9 @@ pub(super) trait ResultFormat: Sized {
 
     /// Returns the parsed result, which can be checked against the output schema.
     fn as_tool_result(&self) -> Option<&ToolResult>;
+
+    /// Returns the text that is recorded in a span: that of the content blocks, or the whole result as JSON.
+    fn recorded_text(&self) -> Cow<'_, str>;
 }
 
 impl ResultFormat for ToolResult {
@@ -57,6 +62,11 @@ impl ResultFormat for ToolResult {
 
     fn as_tool_result(&self) -> Option<&ToolResult> {
         Some(self)
+    }
+
+    fn recorded_text(&self) -> Cow<'_, str> {
+        let texts: Vec<&str> = self.content.iter().filter_map(Content::text).collect();
+        texts.join("\n").into()
     }
 }
 
@@ -91,5 +101,9 @@ impl ResultFormat for RawJson {
 
     fn as_tool_result(&self) -> Option<&ToolResult> {
         None
+    }
+
+    fn recorded_text(&self) -> Cow<'_, str> {
+        self.as_str().into()
     }
 }

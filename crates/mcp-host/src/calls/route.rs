@@ -23,6 +23,7 @@ use crate::supervisor::instance::{Instance, InstanceRef};
 use crate::supervisor::machine::{LeaseReply, LeaseRequest, Route, RouteTarget, RoutingTable};
 use crate::supervisor::server_error::server_error;
 use crate::telemetry::TraceSource;
+use crate::telemetry::spans::record_connection;
 
 /// The maximum number of lookups for a request. If an instance is retired after the lookup, its successor is already
 /// published, so a second lookup is enough. Only a lease may be released several times.
@@ -236,6 +237,7 @@ impl InstanceRouter {
                 None => self.begin_item(scope, item, server).await?,
             };
             let InstanceRequest { guard, server, item: name } = &request;
+            record_connection(&tracing::Span::current(), server, &guard.instance.session);
             let mut call_options = CallOptions::default();
             call_options.retry = RetryPolicy::Once;
             call_options.context = self.call_context(options);

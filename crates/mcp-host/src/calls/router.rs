@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use mcp_host_model::{CallResult, RawJson, ResultInfo, ResultKind, TaskSupport};
+use mcp_host_model::{CallResult, ErrorKind, RawJson, ResultInfo, ResultKind, TaskSupport};
 use mcp_host_registry::ValidatorCache;
 use mcp_host_transport::{CallOptions, CallResponse, RetryPolicy, StartedCall, TaskRequest};
 use tokio::time::Instant;
@@ -37,6 +37,8 @@ pub(crate) struct CallRouter {
     pub(crate) lease_reports: LeaseReports,
     pub(crate) admin_tools: AdminTools,
     pub(crate) policy: Arc<dyn CallPolicy>,
+    /// Whether spans have the arguments and results of calls.
+    pub(crate) records_contents: bool,
 }
 
 /// The progress of a call, over several attempts.
@@ -89,7 +91,11 @@ impl CallRouter {
                 }
                 Err(error) => Err(RequestFailure { server, ruling: ruling.map(Box::new), ..error }),
             };
-            guard.end(outcome.as_ref().err().map(|it| it.error.kind), duration);
+            let failed = match &outcome {
+                Ok(result) => (result.info.kind == ResultKind::ToolError).then_some(ErrorKind::Tool),
+                Err(failure) => Some(failure.error.kind),
+            };
+            guard.end(failed, duration);
             outcome
         });
         work.instrument(span).await
@@ -102,6 +108,9 @@ impl CallRouter {
         version: CatalogVersion<'_>,
         guard: &CallGuard<'_>,
     ) -> FinishedCall<T> {
+        if self.records_contents {
+            guard.record_arguments(call.arguments.as_str());
+        }
         let mut progress = CallProgress::default();
         let deadline = CallDeadline::new(guard.started(), call.options.deadline);
         let outcome = match self.requests.instances.new_scope(call.options.dialog.as_ref(), version, deadline)
@@ -109,7 +118,7 @@ impl CallRouter {
             Ok(scope) => {
                 let mut has_begun_again = false;
                 loop {
-                    match self.run_in_scope(scope, call, guard, &mut progress).await {
+                    match self.run_in_scope::<T>(scope, call, guard, &mut progress).await {
                         Err(_) if progress.permit.is_pending() => {
                             // Boxed, because it is rare and would enlarge the future of every call.
                             if let Err(failure) = Box::pin(progress.permit.wait(call.name())).await {
@@ -127,6 +136,13 @@ impl CallRouter {
         if let Some(ruling) = &ruling {
             guard.set_ruling(ruling.outcome.as_str(), &ruling.rule);
         }
+        if let (true, Ok(success)) = (self.records_contents, &outcome) {
+            guard.record_result(&success.value.recorded_text());
+        }
+        guard.record_response(match &outcome {
+            Ok(success) => Ok(success.request_id),
+            Err(failure) => Err(failure.rpc.as_ref().map(|rpc| rpc.code)),
+        });
         FinishedCall { target, ruling, duration: guard.elapsed(), outcome }
     }
 
@@ -189,6 +205,7 @@ impl CallRouter {
             }
         };
         let (instance, tool) = (&request_guard.instance, &target.tool);
+        guard.record_connection(&server, &instance.session);
         let must_be_task = tool.task_support == TaskSupport::Required && call.tasks == TaskHandling::Follow;
         let options = || {
             let mut options = CallOptions::default();

@@ -106,7 +106,7 @@ impl Host {
             list_items,
             approvals,
             calls,
-            telemetry: TelemetryOptions { log_level, trace, wall_clock },
+            telemetry: TelemetryOptions { log_level, trace, contents, wall_clock },
         } = options;
         let shared = Arc::new(SharedState::new(LogLevels::new(log_level), Arc::clone(&wall_clock)));
         let connector = Connector {
@@ -169,6 +169,7 @@ impl Host {
             },
             admin_tools,
             policy: calls,
+            records_contents: contents,
         });
         Host { commands, overflow, updates, senders, router, supervisor_task, tool_budget }
     }

@@ -132,6 +132,9 @@ pub struct TelemetryOptions {
     pub log_level: Option<LogLevel>,
     /// The trace of calls that have none of their own. With the feature `otel` it is the current span's unless set.
     pub trace: Option<TraceSource>,
+    /// Whether spans contain the arguments and results of tool calls, the first 16 KiB of each. They may be personal
+    /// or secret.
+    pub contents: bool,
     /// The source of timestamps for users.
     pub wall_clock: WallClock,
 }
@@ -181,7 +184,12 @@ impl Default for ConnectionOptions {
 
 impl Default for TelemetryOptions {
     fn default() -> TelemetryOptions {
-        TelemetryOptions { log_level: None, trace: default_trace(), wall_clock: Arc::new(SystemTime::now) }
+        TelemetryOptions {
+            log_level: None,
+            trace: default_trace(),
+            contents: false,
+            wall_clock: Arc::new(SystemTime::now),
+        }
     }
 }
 

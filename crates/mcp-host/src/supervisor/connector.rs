@@ -204,7 +204,8 @@ impl Connector {
                 }
                 self.known_eras.insert(&spec.id, &server.endpoint, era);
                 let (server, process) = (Arc::clone(server), dial_options.process);
-                let gauge = self.shared.metrics.count_connection(spec.id.as_str());
+                let (id, kind) = (spec.id.as_str(), server.endpoint.kind());
+                let gauge = self.shared.metrics.count_connection(id, kind, session.version());
                 let created = (self.shared.wall_clock)();
                 let parts =
                     InstanceParts { session, server, process, created, gauge, current_level: level, dialog };

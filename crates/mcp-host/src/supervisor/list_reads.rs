@@ -90,12 +90,19 @@ async fn read_list_within(
         "list",
         server = %server.spec.id,
         list = kind.as_str(),
+        method = kind.method().as_str(),
+        transport = Empty,
+        version = Empty,
+        address = Empty,
+        port = Empty,
+        code = Empty,
         outcome = Empty,
         duration = Empty,
         items = Empty,
         bytes = Empty
     );
     async {
+        spans::record_connection(&tracing::Span::current(), server, session);
         let (guard, begun) = (spans::SpanGuard::begin(), Instant::now());
         let timeout = deadline.saturating_duration_since(begun);
         let update = match read_list(session, kind, CallOptions::with_timeout(timeout)).await {
@@ -103,7 +110,12 @@ async fn read_list_within(
             Err(CallError::TimedOut(_)) if Instant::now() >= deadline => {
                 ListUpdate::Failed(kind, list_timeout(server, kind, begun.elapsed()))
             }
-            Err(error) => ListUpdate::Failed(kind, call_error(server, &error)),
+            Err(error) => {
+                if let CallError::Rpc(rpc) = &error {
+                    spans::record_code(&tracing::Span::current(), Some(rpc.code));
+                }
+                ListUpdate::Failed(kind, call_error(server, &error))
+            }
         };
         spans::record_list(metrics, server.spec.id.as_str(), update.size(), guard);
         update

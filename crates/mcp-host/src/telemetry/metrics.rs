@@ -18,6 +18,7 @@
 //! | [`GENERATION`] | gauge | | the number of the last generation |
 //! | [`SPILLS`] | counter | `server` | parts of results that were written to a file |
 //! | [`CUT_RESULTS`] | counter | `server` | results that were cut, spilled or not |
+//! | [`SESSION_DURATION`] | histogram, seconds | `network.transport`, `mcp.protocol.version` | duration of sessions |
 //!
 //! The `outcome` of a call is `success`, `cancelled` (its future was dropped), or the error kind as in
 //! [`ErrorKind::as_str`](mcp_host_model::ErrorKind::as_str). `operation` is `connect`, `list` or `call`;
@@ -29,6 +30,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_host_model::{ProtocolVersion, TransportKind};
 use metrics::{Counter, Histogram, SharedString, Unit, counter, gauge, histogram};
 use parking_lot::Mutex;
 use strum::IntoStaticStr;
@@ -55,6 +57,10 @@ pub const SPILLS: &str = "mcp_host_spills_total";
 /// Results that were cut, by `server`.
 pub const CUT_RESULTS: &str = "mcp_host_cut_results_total";
 
+/// Duration of sessions with servers in seconds, by `network.transport` and `mcp.protocol.version`. The names are those
+/// of OpenTelemetry's convention for MCP.
+pub const SESSION_DURATION: &str = "mcp.client.session.duration";
+
 /// The maximum number of values of the label `server` per host, without [`OTHER_SERVERS`] and [`NO_SERVER`].
 pub const MAX_SERVER_LABELS: usize = 256;
 /// The label `server` of servers beyond [`MAX_SERVER_LABELS`].
@@ -77,6 +83,7 @@ pub fn describe() {
     metrics::describe_counter!(SPILLS, Unit::Count, "Parts of results that were written to a file.");
     let cut = "Results of which something was left out.";
     metrics::describe_counter!(CUT_RESULTS, Unit::Count, cut);
+    metrics::describe_histogram!(SESSION_DURATION, Unit::Seconds, "From the start of a session to its end.");
 }
 
 /// Operations that can fail.
@@ -139,13 +146,22 @@ fn recorder_address() -> usize {
     metrics::with_recorder(|it| std::ptr::from_ref(it).addr())
 }
 
-/// A guard that counts an open connection until it is dropped.
+/// A guard that counts an open connection until it is dropped, and then records its duration.
 #[derive(Debug)]
-pub(crate) struct ConnectionGauge(SharedString);
+pub(crate) struct ConnectionGauge {
+    server: SharedString,
+    started: Instant,
+    transport: TransportKind,
+    version: ProtocolVersion,
+}
 
 impl Drop for ConnectionGauge {
     fn drop(&mut self) {
-        gauge!(INSTANCES, "server" => self.0.clone()).decrement(1.0);
+        gauge!(INSTANCES, "server" => self.server.clone()).decrement(1.0);
+        let transport = if self.transport == TransportKind::Stdio { "pipe" } else { "tcp" };
+        let version = self.version.as_str();
+        histogram!(SESSION_DURATION, "network.transport" => transport, "mcp.protocol.version" => version)
+            .record(self.started.elapsed().as_secs_f64());
     }
 }
 
@@ -229,10 +245,15 @@ impl HostMetrics {
     }
 
     /// Counts a connection as open until the result is dropped.
-    pub(crate) fn count_connection(&self, server: &str) -> ConnectionGauge {
+    pub(crate) fn count_connection(
+        &self,
+        server: &str,
+        transport: TransportKind,
+        version: ProtocolVersion,
+    ) -> ConnectionGauge {
         let server = self.server_label(Some(server));
         gauge!(INSTANCES, "server" => server.clone()).increment(1.0);
-        ConnectionGauge(server)
+        ConnectionGauge { server, started: Instant::now(), transport, version }
     }
 
     /// Records a reload.

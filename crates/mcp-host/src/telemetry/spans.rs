@@ -3,24 +3,31 @@
 //! | span | fields |
 //! |---|---|
 //! | `connect` | `server`, `transport`, `outcome`, `duration`, `era` |
-//! | `list` | `server`, `list`, `outcome`, `duration`, `items`, `bytes` |
-//! | `call` | `server`, `tool`, `ruling`, `rule`, `outcome`, `duration`, `bytes` |
-//! | `request` | `method`, `server`, `outcome`, `duration` |
+//! | `list` | `server`, `list`, `method`, `outcome`, `duration`, `code`, `items`, `bytes`, and those of the connection |
+//! | `call` | `server`, `tool`, `ruling`, `rule`, `outcome`, `duration`, `request_id`, `code`, `bytes`, and those of the connection |
+//! | `request` | `method`, `server`, `prompt`, `uri`, `outcome`, `duration`, `code`, and those of the connection |
 //!
 //! `outcome` is `success`, an error kind, or `cancelled`; `duration` is in seconds; `bytes` is the size of the result
-//! before it was cut. `ruling` is the decision of the rule for calls that matched, if one did. Spans and events contain
-//! neither arguments nor results.
+//! before it was cut. `ruling` is the decision of the rule for calls that matched, if one did. `code` is that of a
+//! JSON-RPC error. The fields of the connection are `transport`, `version` (of the protocol), `address` and `port` (of
+//! the URL). Only if [`TelemetryOptions::contents`](crate::TelemetryOptions::contents) is set, a `call` also has
+//! `arguments` and `result`.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use mcp_host_config::ResolvedServer;
 use mcp_host_model::{ErrorKind, ServerId};
+use mcp_host_transport::{RequestId, Session};
 use tokio::time::Instant;
 use tracing::Span;
 use tracing::field::Empty;
 
 use crate::error::HostError;
 use crate::telemetry::metrics::{HostMetrics, Operation, SUCCESS};
+
+/// The maximum size of recorded arguments and of a recorded result, in bytes.
+const MAX_CONTENT_BYTES: usize = 16 * 1024;
 
 /// The outcome of an operation whose future was dropped.
 const CANCELLED: &str = "cancelled";
@@ -78,9 +85,17 @@ impl<'a> CallGuard<'a> {
             tool = Empty,
             ruling = Empty,
             rule = Empty,
+            transport = Empty,
+            version = Empty,
+            address = Empty,
+            port = Empty,
+            request_id = Empty,
+            code = Empty,
             outcome = Empty,
             duration = Empty,
-            bytes = Empty
+            bytes = Empty,
+            arguments = Empty,
+            result = Empty
         );
         CallGuard { metrics, span, started: Instant::now(), server: OnceLock::new(), is_finished: false }
     }
@@ -111,6 +126,29 @@ impl<'a> CallGuard<'a> {
     /// Sets the decision of the rule for calls that matched.
     pub(crate) fn set_ruling(&self, outcome: &'static str, rule: &str) {
         self.span.record("ruling", outcome).record("rule", rule);
+    }
+
+    /// Records the connection that receives the call.
+    pub(crate) fn record_connection(&self, server: &ResolvedServer, session: &Session) {
+        record_connection(&self.span, server, session);
+    }
+
+    /// Records the id of the request that was answered, or the code of the JSON-RPC error.
+    pub(crate) fn record_response(&self, response: Result<Option<RequestId>, Option<i64>>) {
+        match response {
+            Ok(id) => drop(self.span.record("request_id", id)),
+            Err(code) => record_code(&self.span, code),
+        }
+    }
+
+    /// Records the arguments.
+    pub(crate) fn record_arguments(&self, arguments: &str) {
+        self.span.record("arguments", limited(arguments));
+    }
+
+    /// Records the result.
+    pub(crate) fn record_result(&self, result: &str) {
+        self.span.record("result", limited(result));
     }
 
     /// Records the size of the result.
@@ -144,6 +182,27 @@ impl Drop for CallGuard<'_> {
             self.record_outcome(CANCELLED, self.elapsed());
         }
     }
+}
+
+/// Returns the beginning of a text that is recorded.
+fn limited(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_CONTENT_BYTES)]
+}
+
+/// Records the connection that receives a request in the request's span.
+pub(crate) fn record_connection(span: &Span, server: &ResolvedServer, session: &Session) {
+    if span.is_disabled() {
+        return;
+    }
+    span.record("transport", server.endpoint.kind().as_str()).record("version", session.version().as_str());
+    if let Some(url) = server.endpoint.url() {
+        span.record("address", url.host_str()).record("port", url.port_or_known_default());
+    }
+}
+
+/// Records the code of the JSON-RPC error of a failed request in its span.
+pub(crate) fn record_code(span: &Span, code: Option<i64>) {
+    span.record("code", code);
 }
 
 /// Records the outcome of a connection attempt in its span.

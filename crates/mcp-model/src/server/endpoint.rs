@@ -32,6 +32,16 @@ impl Endpoint {
         }
     }
 
+    /// Returns the URL; `None` for a child process.
+    pub fn url(&self) -> Option<&Url> {
+        match self {
+            Endpoint::Stdio(_) => None,
+            Endpoint::Sse(endpoint) | Endpoint::WebSocket(endpoint) | Endpoint::Http(endpoint) => {
+                Some(&endpoint.url)
+            }
+        }
+    }
+
     /// Returns whether each user needs a connection of its own, because the host exchanges the user's token for it.
     pub fn is_per_user(&self) -> bool {
         match self {

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use mcp_host_gateway::RecorderPage;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use metrics_util::layers::FanoutBuilder;
 
 use super::process_metrics;
+use crate::output::otlp;
 
 /// The histogram buckets of the durations of calls to servers, in seconds.
 const CALL_DURATION_BUCKETS: [f64; 14] =
@@ -31,7 +33,12 @@ impl MetricsRecorder {
             .expect("the buckets are not empty")
             .build_recorder();
         let handle = recorder.handle();
-        metrics::set_global_recorder(recorder).ok()?;
+        let recorders = FanoutBuilder::default().add_recorder(recorder);
+        let recorders = match otlp::recorder() {
+            Some(exporter) => recorders.add_recorder(exporter),
+            None => recorders,
+        };
+        metrics::set_global_recorder(recorders.build()).ok()?;
         mcp_host_runtime::metrics::describe();
         mcp_host_gateway::metrics::describe();
         Some(MetricsRecorder(handle))

@@ -45,6 +45,7 @@ use crate::output::console::Verbosity;
 use crate::output::error_chain;
 use crate::output::failure::Failure;
 use crate::output::log::{self, LogLevelName, OPERATOR};
+use crate::output::otlp;
 use crate::runtime::exit::Exit;
 use crate::runtime::run_blocking;
 use crate::runtime::signal::Signal;
@@ -221,6 +222,9 @@ async fn prepare(
     let server = args.only.as_deref().map(ServerId::parse).transpose();
     let server = server.map_err(|error| Failure::usage(error.to_string()))?;
     let names = if args.raw_names { NameStyle::Original } else { NameStyle::Exposed };
+    if args.http.is_none() {
+        otlp::install_recorder();
+    }
     let endpoint = match (args.http, shared) {
         (None, None) => ServeEndpoint::Stdio,
         (None, Some(shared)) => ServeEndpoint::Shared(shared),

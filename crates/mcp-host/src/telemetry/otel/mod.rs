@@ -13,7 +13,7 @@
 //! metrics::set_global_recorder(export.recorder())?;
 //! mcp_host_runtime::metrics::describe();
 //! // … at the end of the program, outside of any task:
-//! export.shutdown();
+//! export.shutdown()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -21,8 +21,17 @@
 //! request, unless [`CallContext::trace`](mcp_host_transport::CallContext::trace) or
 //! [`TelemetryOptions::trace`](crate::TelemetryOptions::trace) is set. Baggage is not sent: it may contain
 //! anything, and servers are third parties.
+//!
+//! Spans have the names and attributes of OpenTelemetry's convention for MCP: a request that a server receives is
+//! `tools/call NAME` of the kind client, a request that the gateway handles one of the kind server. Attributes that the
+//! convention does not have begin with `mcp_host.`. The histograms `mcp.client.operation.duration` and
+//! `mcp.server.operation.duration` count all requests, sampled or not.
+
+mod convention;
+mod durations;
 
 use std::error::Error;
+use std::time::Duration;
 
 /// For [`Export::recorder`].
 #[doc(no_inline)]
@@ -35,10 +44,13 @@ use mcp_host_model::TraceContext;
 use metrics::Recorder;
 use metrics_opentelemetry::{OpenTelemetryMetrics, OpenTelemetryRecorder};
 use opentelemetry::metrics::MeterProvider;
+use opentelemetry::propagation::{Extractor, TextMapPropagator};
 use opentelemetry::trace::{SpanContext, TraceContextExt, TracerProvider};
 use opentelemetry_otlp::{MetricExporter, SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::metrics::SdkMeterProvider;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing::Subscriber;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
@@ -46,6 +58,14 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::telemetry::metrics::CALL_DURATION;
+use convention::ConventionExporter;
+use durations::DurationLayer;
+
+/// The variable that names the service; it has precedence over the program's own name.
+const SERVICE_VARIABLE: &str = "OTEL_SERVICE_NAME";
+
+/// The maximum time in which pending data is sent at the end, for traces and for metrics.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The name of the instrumentation scope.
 const SCOPE: &str = "mcp-host";
@@ -61,7 +81,7 @@ pub struct Collector {
     /// The base URL of an OTLP/HTTP collector; `/v1/traces` and `/v1/metrics` are appended. `None`: the variables of
     /// OpenTelemetry (`OTEL_EXPORTER_OTLP_ENDPOINT` …), else `http://localhost:4318`.
     pub endpoint: Option<String>,
-    /// The name of the program, sent as `service.name`.
+    /// The name of the program, sent as `service.name` unless the variable `OTEL_SERVICE_NAME` names another.
     pub service: String,
 }
 
@@ -87,6 +107,15 @@ pub enum ExportError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
+    /// Not everything could be sent.
+    #[error("the last {what} could not be sent to the OpenTelemetry collector")]
+    Unsent {
+        /// `traces` or `metrics`.
+        what: &'static str,
+        /// The cause.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
 }
 
 /// A running export. Dropping it sends pending data and blocks, like [`Export::shutdown`].
@@ -103,7 +132,10 @@ pub fn export(collector: Collector) -> Result<Export, ExportError> {
     // Fails if the program has installed one, which is then used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let Collector { endpoint, service } = collector;
-    let resource = Resource::builder().with_service_name(service).build();
+    let resource = match std::env::var_os(SERVICE_VARIABLE) {
+        Some(_) => Resource::builder().build(),
+        None => Resource::builder().with_service_name(service).build(),
+    };
     let failed = |what| move |source| ExportError::Exporter { what, source: Box::from(source) };
     let target = |path: &str| endpoint.as_ref().map(|it| format!("{}{path}", it.trim_end_matches('/')));
     let mut spans = SpanExporter::builder().with_http();
@@ -118,7 +150,7 @@ pub fn export(collector: Collector) -> Result<Export, ExportError> {
     let measurements = measurements.build().map_err(failed("metrics"))?;
     Ok(Export {
         traces: SdkTracerProvider::builder()
-            .with_batch_exporter(spans)
+            .with_batch_exporter(ConventionExporter(spans))
             .with_resource(resource.clone())
             .build(),
         metrics: SdkMeterProvider::builder()
@@ -135,7 +167,14 @@ impl Export {
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
     {
-        tracing_opentelemetry::layer().with_tracer(self.traces.tracer(SCOPE))
+        let spans = tracing_opentelemetry::layer()
+            .with_tracer(self.traces.tracer(SCOPE))
+            .with_location(false)
+            .with_threads(false)
+            .with_tracked_inactivity(false)
+            .with_target(false)
+            .with_level(false);
+        spans.and_then(DurationLayer::new(&self.metrics.meter(SCOPE)))
     }
 
     /// Returns the recorder for [`metrics`](crate::telemetry::metrics).
@@ -153,19 +192,58 @@ impl Export {
         }
     }
 
-    /// Sends pending data and ends the export. Blocks like [`Export::flush`].
-    pub fn shutdown(self) {
-        drop(self);
+    /// Sends pending data and ends the export, within a few seconds. Blocks like [`Export::flush`]. Fails if not
+    /// everything could be sent.
+    pub fn shutdown(self) -> Result<(), ExportError> {
+        let unsent = |what| {
+            move |source: opentelemetry_sdk::error::OTelSdkError| ExportError::Unsent {
+                what,
+                source: Box::from(source),
+            }
+        };
+        let (traces, metrics) = self.end();
+        traces.map_err(unsent("traces")).and(metrics.map_err(unsent("metrics")))
+    }
+
+    fn end(&self) -> (OTelSdkResult, OTelSdkResult) {
+        // Both are ended, whatever happens to the first.
+        (
+            self.traces.shutdown_with_timeout(SHUTDOWN_TIMEOUT),
+            self.metrics.shutdown_with_timeout(SHUTDOWN_TIMEOUT),
+        )
     }
 }
 
 impl Drop for Export {
+    /// Ends the export, if it has not ended.
     fn drop(&mut self) {
-        let ended = [self.traces.shutdown(), self.metrics.shutdown()];
-        for error in ended.into_iter().filter_map(Result::err) {
-            tracing::warn!(%error, "OpenTelemetry: not everything could be sent");
+        let _ = self.end();
+    }
+}
+
+/// The values of a trace context as OpenTelemetry reads them.
+struct TraceValues<'a>(&'a TraceContext);
+
+impl Extractor for TraceValues<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        match key {
+            "traceparent" => Some(self.0.traceparent()),
+            "tracestate" => self.0.tracestate(),
+            _ => None,
         }
     }
+
+    fn keys(&self) -> Vec<&str> {
+        vec!["traceparent", "tracestate"]
+    }
+}
+
+/// Makes a span that has not been entered a part of a trace that another program began. Does nothing if spans are not
+/// exported.
+pub fn set_parent(span: &tracing::Span, trace: &TraceContext) {
+    let parent = TraceContextPropagator::new().extract(&TraceValues(trace));
+    // Fails if no layer exports spans.
+    let _ = span.set_parent(parent);
 }
 
 /// Returns the current trace: of the current `tracing` span, else of OpenTelemetry's current context. `None` if neither

@@ -1,0 +1,66 @@
+//! The tracing span of a request, `serve`, with the fields that `mcp_host_runtime` exports to OpenTelemetry.
+//!
+//! It has neither arguments nor results. With the feature `otel`, it belongs to the trace of the request's `_meta`, and
+//! the requests to servers belong to it.
+
+use mcp_host_model::{Method, TraceContext};
+use tracing::Span;
+use tracing::field::Empty;
+
+use crate::methods::context::{MAX_NAME_CHARS, RequestContext, to_printable};
+
+/// The `method` of methods that do not exist: the client may choose any name.
+const UNKNOWN_METHOD: &str = "(unknown)";
+
+/// Creates the span of a request.
+pub(super) fn request_span(context: &RequestContext<'_>) -> Span {
+    let RequestContext { client, request, .. } = context;
+    let method = request.method.as_known();
+    let span = tracing::info_span!(
+        "serve",
+        method = method.map_or(UNKNOWN_METHOD, Method::as_str),
+        tool = Empty,
+        prompt = Empty,
+        uri = Empty,
+        request_id = %to_printable(request.id.as_str().trim_matches('"'), MAX_NAME_CHARS),
+        version = client.version.as_str(),
+        session = client.dialog_id().as_ref().map(|id| id.as_str()),
+        transport = if client.principal.is_stdio() { "stdio" } else { "http" },
+        address = client.source.address.map(tracing::field::display),
+        outcome = Empty,
+        code = Empty,
+    );
+    if span.is_disabled() {
+        return span;
+    }
+    let (field, parameter) = match method {
+        Some(Method::CallTool) => ("tool", "name"),
+        Some(Method::GetPrompt) => ("prompt", "name"),
+        Some(Method::ReadResource | Method::Subscribe | Method::Unsubscribe) => ("uri", "uri"),
+        _ => return with_parent(span, context),
+    };
+    if let Some(text) = request.params.text(parameter) {
+        span.record(field, to_printable(&text, MAX_NAME_CHARS));
+    }
+    with_parent(span, context)
+}
+
+/// Returns the trace that servers receive, unless it is that of the span of their request.
+pub(super) fn forwarded_trace(context: &RequestContext<'_>) -> Option<TraceContext> {
+    let trace = context.request.meta().trace.clone();
+    #[cfg(feature = "otel")]
+    return trace.filter(|_| mcp_host_runtime::otel::current_trace().is_none());
+    #[cfg(not(feature = "otel"))]
+    trace
+}
+
+/// Makes the span part of the request's trace.
+fn with_parent(span: Span, context: &RequestContext<'_>) -> Span {
+    #[cfg(feature = "otel")]
+    if let Some(trace) = &context.request.meta().trace {
+        mcp_host_runtime::otel::set_parent(&span, trace);
+    }
+    #[cfg(not(feature = "otel"))]
+    let _ = context;
+    span
+}
