@@ -14,7 +14,7 @@ use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
+use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 use crate::output::{otlp, sanitize};
 
@@ -77,18 +77,24 @@ impl LogLevelName {
 
 /// Starts the log of `--verbose`. Called once.
 pub(crate) fn start_verbose(colour: Colour) {
-    let log = tracing_subscriber::fmt::layer()
+    let layer = tracing_subscriber::fmt::layer()
         .with_writer(move || SanitizedStderr(colour))
         .with_ansi(colour == Colour::Always)
         // By default a failed write is reported on standard error, which panics if standard error is closed.
         .log_internal_errors(false)
         .with_filter(EnvFilter::new(VERBOSE_FILTER));
-    tracing_subscriber::registry().with(otlp::layer()).with(log).init();
+    start(Some(layer.boxed()));
 }
 
-/// Exports traces without a log. Called once.
+/// Starts the export of traces without a log. Called once.
 pub(crate) fn start_silent() {
-    tracing_subscriber::registry().with(otlp::layer()).init();
+    start(None);
+}
+
+/// Starts the log and the export of traces, those that there are.
+fn start(log: Option<Box<dyn Layer<Registry> + Send + Sync>>) {
+    let layers: Vec<_> = log.into_iter().chain(otlp::layer()).collect();
+    tracing_subscriber::registry().with(layers).init();
 }
 
 /// Starts the log of `serve`. Called once. Without a level, the filter is that of the variable `RUST_LOG`,
@@ -118,8 +124,7 @@ pub(crate) fn start_serving(
             .boxed(),
         LogFormatName::Text => layer.with_ansi(colour == Colour::Always).boxed(),
     };
-    let log = layer.with_filter(filter_fn(is_safe)).with_filter(filter);
-    tracing_subscriber::registry().with(otlp::layer()).with(log).init();
+    start(Some(layer.with_filter(filter_fn(is_safe)).with_filter(filter).boxed()));
     Ok(())
 }
 

@@ -12,8 +12,11 @@ use url::Url;
 use crate::output::error_chain;
 
 /// The variables that choose the protocol; only [`PROTOCOL`] is supported.
-const PROTOCOL_VARIABLES: [&str; 3] =
-    ["OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"];
+const PROTOCOL_VARIABLES: [&str; 3] = [
+    "OTEL_EXPORTER_OTLP_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
+];
 
 const PROTOCOL: &str = "http/protobuf";
 
@@ -40,7 +43,9 @@ pub(crate) fn start(options: OtlpOptions) -> Result<(), String> {
     for name in PROTOCOL_VARIABLES {
         match std::env::var(name) {
             Ok(value) if !value.is_empty() && value != PROTOCOL => {
-                return Err(format!("{name} must be `{PROTOCOL}` for --otlp, the only protocol that is supported"));
+                return Err(format!(
+                    "{name} must be `{PROTOCOL}` for --otlp, the only protocol that is supported"
+                ));
             }
             _ => {}
         }

@@ -45,7 +45,7 @@ const SERVER_ATTRIBUTES: [(&str, Result<&str, &str>); 16] = [
     ("error.type", Err("the call succeeded")),
     ("gen_ai.operation.name", Ok("execute_tool")),
     ("gen_ai.prompt.name", Err("it is no request for a prompt")),
-    ("gen_ai.tool.name", Ok("web_echo")),
+    ("gen_ai.tool.name", Ok("web__echo")),
     ("gen_ai.tool.call.arguments", Err("contents are not exported")),
     ("gen_ai.tool.call.result", Err("contents are not exported")),
     ("jsonrpc.request.id", Ok("2")),
@@ -148,15 +148,15 @@ fn rpt_490_one_trace_leads_from_the_client_through_the_gateway_to_the_server() {
         &[
             INITIALIZE,
             r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
-            &call(2, "web_echo", r#"{"text":"hunter2"}"#),
-            &call(3, "web_absent", "{}"),
+            &call(2, "web__echo", r#"{"text":"hunter2"}"#),
+            &call(3, "web__absent", "{}"),
             r#"{"jsonrpc":"2.0","id":4,"method":"no/such","params":{}}"#,
         ],
     );
     assert!(answers[1].contains("hunter2"), "{answers:?}");
 
     let spans = spans(&collector);
-    let server = find(&spans, SpanKind::Server, "tools/call web_echo");
+    let server = find(&spans, SpanKind::Server, "tools/call web__echo");
     let client = find(&spans, SpanKind::Client, "tools/call echo");
     check_attributes(server, &SERVER_ATTRIBUTES);
     check_attributes(client, &CLIENT_ATTRIBUTES);
@@ -167,7 +167,7 @@ fn rpt_490_one_trace_leads_from_the_client_through_the_gateway_to_the_server() {
     assert_eq!(hex(&client.parent_span_id), hex(&server.span_id));
     assert_eq!(client.trace_state, "a=1");
 
-    let failed = find(&spans, SpanKind::Server, "tools/call web_absent");
+    let failed = find(&spans, SpanKind::Server, "tools/call web__absent");
     let failed = attributes(&failed.attributes);
     assert_eq!(failed["error.type"], failed["rpc.response.status_code"]);
     let unknown = attributes(&find(&spans, SpanKind::Server, "(unknown)").attributes);
@@ -175,7 +175,7 @@ fn rpt_490_one_trace_leads_from_the_client_through_the_gateway_to_the_server() {
     find(&spans, SpanKind::Client, "tools/list");
 
     for (name, tool) in
-        [("mcp.client.operation.duration", "echo"), ("mcp.server.operation.duration", "web_echo")]
+        [("mcp.client.operation.duration", "echo"), ("mcp.server.operation.duration", "web__echo")]
     {
         let points = histogram(&collector, name);
         let point = points.iter().find(|point| point.get("gen_ai.tool.name").is_some_and(|it| it == tool));

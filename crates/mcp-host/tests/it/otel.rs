@@ -38,10 +38,14 @@ async fn collector_gets_spans_and_metrics_with_the_trace_of_the_server() {
     tokio::task::spawn_blocking(move || export.shutdown()).await.unwrap().unwrap();
 
     let (traces, metrics) = ("/v1/traces", "/v1/metrics");
-    for what in ["agent-of-a-test", "connect", "tools/list", "tools/call echo", "mcp_host.outcome", "success", "demo"] {
+    for what in
+        ["agent-of-a-test", "connect", "tools/list", "tools/call echo", "mcp_host.outcome", "success", "demo"]
+    {
         assert!(has_received(&collector, traces, what.as_bytes()), "no {what}");
     }
-    for what in ["mcp_host_calls_total", "mcp_host_call_duration_seconds", "mcp.client.operation.duration", "demo"] {
+    for what in
+        ["mcp_host_calls_total", "mcp_host_call_duration_seconds", "mcp.client.operation.duration", "demo"]
+    {
         assert!(has_received(&collector, metrics, what.as_bytes()), "no {what}");
     }
     for path in [traces, metrics] {

@@ -19,11 +19,14 @@
 //! Every other field gets the prefix `mcp_host.`. A session with a server has no `mcp.session.id`, because the server's
 //! id of a session is a credential.
 
+use std::sync::Arc;
+
 use opentelemetry::trace::{SpanKind, Status};
 use opentelemetry::{KeyValue, Value};
+use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
-use opentelemetry_sdk::Resource;
+use parking_lot::Mutex;
 
 use crate::telemetry::metrics::SUCCESS;
 
@@ -138,26 +141,41 @@ fn span_name(attributes: &[KeyValue]) -> Option<String> {
     }
 }
 
+/// The error of the last batch; `None` if it was sent. The SDK does not report it.
+pub(super) type LastError = Arc<Mutex<Option<String>>>;
+
 /// Gives exported spans the names of the convention.
 #[derive(Debug)]
-pub(super) struct ConventionExporter<E>(pub(super) E);
+pub(super) struct ConventionExporter<E> {
+    pub(super) exporter: E,
+    pub(super) last_error: LastError,
+}
 
 impl<E: SpanExporter> SpanExporter for ConventionExporter<E> {
-    fn export(&self, mut batch: Vec<SpanData>) -> impl Future<Output = OTelSdkResult> + Send {
+    async fn export(&self, mut batch: Vec<SpanData>) -> OTelSdkResult {
         batch.iter_mut().for_each(rename);
-        self.0.export(batch)
+        let result = self.exporter.export(batch).await;
+        let error = result.as_ref().err().map(ToString::to_string);
+        let previous = std::mem::replace(&mut *self.last_error.lock(), error.clone());
+        if let (None, Some(error)) = (previous, error) {
+            tracing::error!(
+                error,
+                "traces cannot be sent to the OpenTelemetry collector; further errors are not logged"
+            );
+        }
+        result
     }
 
     fn shutdown_with_timeout(&self, timeout: std::time::Duration) -> OTelSdkResult {
-        self.0.shutdown_with_timeout(timeout)
+        self.exporter.shutdown_with_timeout(timeout)
     }
 
     fn force_flush(&self) -> OTelSdkResult {
-        self.0.force_flush()
+        self.exporter.force_flush()
     }
 
     fn set_resource(&mut self, resource: &Resource) {
-        self.0.set_resource(resource);
+        self.exporter.set_resource(resource);
     }
 }
 
@@ -204,7 +222,13 @@ mod tests {
         );
         check(
             REQUEST,
-            &[("method", "prompts/get"), ("prompt", "p"), ("address", "h"), ("port", "1"), ("transport", "http")],
+            &[
+                ("method", "prompts/get"),
+                ("prompt", "p"),
+                ("address", "h"),
+                ("port", "1"),
+                ("transport", "http"),
+            ],
             "prompts/get p: gen_ai.prompt.name=p mcp.method.name=prompts/get network.protocol.name=http \
              network.transport=tcp server.address=h server.port=1",
         );

@@ -58,7 +58,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::telemetry::metrics::CALL_DURATION;
-use convention::ConventionExporter;
+use convention::{ConventionExporter, LastError};
 use durations::DurationLayer;
 
 /// The variable that names the service; it has precedence over the program's own name.
@@ -123,6 +123,7 @@ pub enum ExportError {
 pub struct Export {
     traces: SdkTracerProvider,
     metrics: SdkMeterProvider,
+    last_error: LastError,
 }
 
 /// Sets up an export. It uses its own threads.
@@ -148,15 +149,20 @@ pub fn export(collector: Collector) -> Result<Export, ExportError> {
     }
     let spans = spans.build().map_err(failed("traces"))?;
     let measurements = measurements.build().map_err(failed("metrics"))?;
+    let last_error = LastError::default();
     Ok(Export {
         traces: SdkTracerProvider::builder()
-            .with_batch_exporter(ConventionExporter(spans))
+            .with_batch_exporter(ConventionExporter {
+                exporter: spans,
+                last_error: LastError::clone(&last_error),
+            })
             .with_resource(resource.clone())
             .build(),
         metrics: SdkMeterProvider::builder()
             .with_periodic_exporter(measurements)
             .with_resource(resource)
             .build(),
+        last_error,
     })
 }
 
@@ -195,14 +201,13 @@ impl Export {
     /// Sends pending data and ends the export, within a few seconds. Blocks like [`Export::flush`]. Fails if not
     /// everything could be sent.
     pub fn shutdown(self) -> Result<(), ExportError> {
-        let unsent = |what| {
-            move |source: opentelemetry_sdk::error::OTelSdkError| ExportError::Unsent {
-                what,
-                source: Box::from(source),
-            }
-        };
+        let unsent = |what| move |source: Box<dyn Error + Send + Sync>| ExportError::Unsent { what, source };
         let (traces, metrics) = self.end();
-        traces.map_err(unsent("traces")).and(metrics.map_err(unsent("metrics")))
+        if let Some(error) = self.last_error.lock().take() {
+            return Err(unsent("traces")(error.into()));
+        }
+        traces.map_err(|error| unsent("traces")(error.into()))?;
+        metrics.map_err(|error| unsent("metrics")(error.into()))
     }
 
     fn end(&self) -> (OTelSdkResult, OTelSdkResult) {
