@@ -238,6 +238,7 @@ async fn metrics_are_documented_and_consistent() {
             "failures_total{server=a,operation=call,kind=MCPToolError} 1",
             &format!("generation{{}} {}", fixture.host.snapshot().generation),
             "leases{} 1",
+            "mcp.client.session.duration{network.transport=pipe,mcp.protocol.version=2025-11-25} 1 times",
             "reloads_total{outcome=taken} 1",
             "running_instances{server=a} 1",
             "running_instances{server=b} 1",
