@@ -31,7 +31,9 @@ fn main() -> ExitCode {
     commands::completions::answer_request();
     let arguments = args::parse();
     let console = Console::new(arguments.global.colour, arguments.global.verbosity());
-    let otlp_options = arguments.global.otlp_options();
+    // A client of a shared host runs no servers.
+    let runs_servers = !matches!(&arguments.command, args::Command::Serve(args) if args.shared && args.stdio);
+    let otlp_options = arguments.global.otlp_options().filter(|_| runs_servers);
     let is_exporting = otlp_options.is_some();
     if let Some(Err(message)) = otlp_options.map(otlp::start) {
         return console.print(&Failure::usage(message).report(&console)).into();
