@@ -215,8 +215,8 @@ pub(crate) fn client_info() -> ClientInfo {
     ClientInfo::new("mcp-host", env!("CARGO_PKG_VERSION").to_owned())
 }
 
-/// The options of OAuth logins that use stored tokens. Without a folder for tokens there are none, which is told when a
-/// server requires a login.
+/// The options of OAuth logins that use stored tokens. Without a folder for tokens there are none, as an error
+/// says when a server requires a login.
 pub(crate) fn login_options() -> LoginOptions {
     match login_folder() {
         Ok(folder) => {

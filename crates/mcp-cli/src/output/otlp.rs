@@ -29,13 +29,13 @@ pub(crate) struct OtlpOptions {
     pub(crate) contents: bool,
 }
 
-/// The running export.
-struct Running {
+/// An export, and what it contains.
+struct OtlpExport {
     export: Export,
     contents: bool,
 }
 
-static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+static EXPORT: Mutex<Option<OtlpExport>> = Mutex::new(None);
 
 /// Starts the export. Called once, before the log starts. Fails with a message if the variables of OpenTelemetry
 /// ask for what is not supported.
@@ -53,18 +53,18 @@ pub(crate) fn start(options: OtlpOptions) -> Result<(), String> {
     let mut collector = Collector::for_service("mcp-host");
     collector.endpoint = options.url.map(String::from);
     let export = export(collector).map_err(|error| error_chain(&error))?;
-    *RUNNING.lock() = Some(Running { export, contents: options.contents });
+    *EXPORT.lock() = Some(OtlpExport { export, contents: options.contents });
     Ok(())
 }
 
 /// Whether spans contain the arguments and results of calls.
 pub(crate) fn records_contents() -> bool {
-    RUNNING.lock().as_ref().is_some_and(|running| running.contents)
+    EXPORT.lock().as_ref().is_some_and(|running| running.contents)
 }
 
 /// The layer that exports the spans of this workspace; `None` without an export.
 pub(crate) fn layer() -> Option<Box<dyn Layer<Registry> + Send + Sync>> {
-    let running = RUNNING.lock();
+    let running = EXPORT.lock();
     let layer = running.as_ref()?.export.layer();
     Some(layer.with_filter(filter_fn(is_exported)).boxed())
 }
@@ -76,7 +76,7 @@ fn is_exported(metadata: &Metadata<'_>) -> bool {
 
 /// The recorder that exports metrics; `None` without an export.
 pub(crate) fn recorder() -> Option<impl Recorder + Send + Sync + use<>> {
-    RUNNING.lock().as_ref().map(|running| running.export.recorder())
+    EXPORT.lock().as_ref().map(|running| running.export.recorder())
 }
 
 /// Makes the export the recorder of the process, if there is one.
@@ -91,6 +91,6 @@ pub(crate) fn install_recorder() {
 
 /// Sends the rest and ends the export. Waits for a limited time. Returns a message if something could not be sent.
 pub(crate) fn finish() -> Option<String> {
-    let running = RUNNING.lock().take()?;
+    let running = EXPORT.lock().take()?;
     running.export.shutdown().err().map(|error| error_chain(&error))
 }

@@ -22,28 +22,33 @@ const CLIENTS: [(&str, &str, &str); 11] = [
     (
         "claude-code",
         ".claude.json",
-        "{\"numStartups\": 3, \"mcpServers\": {\"a\": {\"type\": \"stdio\", \"command\": \"x\", \"args\": [], \"env\": {}}}}",
+        "{\"numStartups\": 3, \"mcpServers\": {\"a\": {\"type\": \"stdio\", \"command\": \"x\", \
+         \"args\": [], \"env\": {}}}}",
     ),
     (
         "codex",
         ".codex/config.toml",
-        "# mine\nmodel = \"o3\"\n\n[mcp_servers.a] # the first\ncommand = \"x\"\nargs = [\"1\"]\n\n[tui]\ntheme = \"dark\"\n",
+        "# mine\nmodel = \"o3\"\n\n[mcp_servers.a] # the first\ncommand = \"x\"\nargs = [\"1\"]\n\
+         \n[tui]\ntheme = \"dark\"\n",
     ),
     ("cursor", ".cursor/mcp.json", "{ \"mcpServers\": { \"a\": { \"url\": \"https://a.example/mcp\" } } }\n"),
     (
         "vs-code",
         ".config/Code/User/mcp.json",
-        "{\n\t// mine\n\t\"servers\": {\n\t\t\"a\": { \"type\": \"stdio\", \"command\": \"x\" },\n\t},\n\t\"inputs\": []\n}\n",
+        "{\n\t// mine\n\t\"servers\": {\n\t\t\"a\": { \"type\": \"stdio\", \"command\": \"x\" },\n\
+         \t},\n\t\"inputs\": []\n}\n",
     ),
     (
         "gemini-cli",
         ".gemini/settings.json",
-        "{\r\n  // mine\r\n  \"theme\": \"x\",\r\n  \"mcpServers\": {\"a\": {\"httpUrl\": \"https://a.example\"}}\r\n}\r\n",
+        "{\r\n  // mine\r\n  \"theme\": \"x\",\r\n  \
+         \"mcpServers\": {\"a\": {\"httpUrl\": \"https://a.example\"}}\r\n}\r\n",
     ),
     (
         "zed",
         ".config/zed/settings.json",
-        "// Zed settings\n{\n  \"vim_mode\": true,\n  \"context_servers\": {\n    \"a\": { \"command\": \"x\", \"args\": [] },\n  },\n}\n",
+        "// Zed settings\n{\n  \"vim_mode\": true,\n  \"context_servers\": {\n    \
+         \"a\": { \"command\": \"x\", \"args\": [] },\n  },\n}\n",
     ),
     (
         "windsurf",
@@ -130,7 +135,8 @@ fn rpt_371_server_that_cannot_move_stays_and_is_told() {
         ".cursor/mcp.json",
         r#"{"mcpServers": {
             "same": {"command": "x", "args": ["1"]}, "other": {"command": "y"}, "broken": {"args": []},
-            "open": {"command": "x", "cwd": "${workspaceFolder}"}, "own": {"command": "mcp-host", "args": ["serve", "."]},
+            "open": {"command": "x", "cwd": "${workspaceFolder}"}, "own": {"command": "mcp-host",
+            "args": ["serve", "."]},
             "key": {"command": "x", "env": {"API_TOKEN": "sk-very-secret-value"}}
         }}"#,
     );

@@ -92,7 +92,7 @@ fn rpt_362_question_of_a_server_is_answered_at_the_terminal() {
     declined.until("Enter declines):");
     declined.press(&["Enter"]);
     declined.until("the user declines");
-    // Without a terminal the server is told that nobody answers.
+    // Without a terminal the handshake says that there are no answers.
     let run = workspace.run(&["call", "ask", "question=Who?", "--", "mcp-host", "demo-server"]);
     assert!(run.code == Some(1) && run.err.contains("elicitation"), "{run:?}");
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use mcp_host_model::{Era, Method, RawJson, RpcError, ServerId, code};
+use mcp_host_model::{Era, Method, RawJson, RpcError, ServerId, TraceContext, code};
 use mcp_host_runtime::{CallRuling, RequestOptions};
 use mcp_host_transport::{
     CallContext, Handlers, InputHandling, LogMessage, OnProgress, OnServerEvent, Progress, RawRequestHandler,
@@ -14,7 +14,6 @@ use tokio::sync::mpsc;
 use crate::gateway::GatewayInner;
 use crate::lists::listing::Listing;
 use crate::lists::resolution::Resolution;
-use crate::methods::request_span::forwarded_trace;
 use crate::metrics::call_counters::CallCounters;
 use crate::notifications::watch;
 use crate::protocol::frame::ClientRequest;
@@ -140,9 +139,19 @@ impl RequestContext<'_> {
     /// The context of a host request without parameters that are forwarded: trace context and caller only.
     pub(super) fn base_context(&self) -> CallContext {
         let mut context = CallContext::default();
-        context.trace = forwarded_trace(self);
+        context.trace = self.forwarded_trace();
         context.caller = Some(self.upstream_caller());
         context
+    }
+
+    /// The client's trace, for servers. `None` if spans are exported: then servers receive that of the span of the
+    /// request to them.
+    fn forwarded_trace(&self) -> Option<TraceContext> {
+        let trace = self.request.meta().trace.clone();
+        #[cfg(feature = "otel")]
+        return trace.filter(|_| mcp_host_runtime::otel::current_trace().is_none());
+        #[cfg(not(feature = "otel"))]
+        trace
     }
 
     /// The parameters that are forwarded to the server: all but `handled`, `requestState` as the server created it, and

@@ -3,7 +3,7 @@
 //! It has neither arguments nor results. With the feature `otel`, it belongs to the trace of the request's `_meta`, and
 //! the requests to servers belong to it.
 
-use mcp_host_model::{Method, TraceContext};
+use mcp_host_model::Method;
 use tracing::Span;
 use tracing::field::Empty;
 
@@ -43,15 +43,6 @@ pub(super) fn request_span(context: &RequestContext<'_>) -> Span {
         span.record(field, to_printable(&text, MAX_NAME_CHARS));
     }
     with_parent(span, context)
-}
-
-/// Returns the trace that servers receive, unless it is that of the span of their request.
-pub(super) fn forwarded_trace(context: &RequestContext<'_>) -> Option<TraceContext> {
-    let trace = context.request.meta().trace.clone();
-    #[cfg(feature = "otel")]
-    return trace.filter(|_| mcp_host_runtime::otel::current_trace().is_none());
-    #[cfg(not(feature = "otel"))]
-    trace
 }
 
 /// Makes the span part of the request's trace.

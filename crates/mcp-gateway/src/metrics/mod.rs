@@ -43,7 +43,7 @@ pub const TOKEN_CALLS: &str = "mcp_gateway_token_calls_total";
 /// Bytes of parameters and results, by `token` and `direction`.
 pub const TOKEN_BYTES: &str = "mcp_gateway_token_bytes_total";
 
-/// Duration of sessions of clients in seconds, by `network.transport` and `mcp.protocol.version`. The names are those of
+/// Duration of sessions of clients in seconds, by `network.transport` and `mcp.protocol.version`. The names are from
 /// OpenTelemetry's convention for MCP.
 pub const SESSION_DURATION: &str = "mcp.server.session.duration";
 

@@ -1,7 +1,7 @@
 //! Answers the questions that a server asks its user during a call, at the terminal.
 //!
 //! A form is asked field by field, and its values are shown before they are sent. A page is opened only after its
-//! whole address was shown. Without a terminal, servers are told that nobody answers.
+//! whole address was shown. Without a terminal, the handshake says that there are no answers.
 
 use std::borrow::Cow;
 use std::io;
@@ -44,8 +44,8 @@ const MAX_ATTEMPTS: usize = 5;
 /// How long a call waits for its user, in total.
 const MAX_PAUSE: Duration = Duration::from_secs(30 * 60);
 
-/// The caller of a command with a user, who answers the questions of servers. `None` without a terminal. Servers are
-/// told in their handshakes that questions are answered.
+/// The caller of a command with a user, who answers the questions of servers. `None` without a terminal. The
+/// handshakes say that questions are answered.
 pub(super) fn terminal_caller(
     context: &Context,
     progress: &ProgressDisplay,

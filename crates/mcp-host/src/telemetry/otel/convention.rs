@@ -21,6 +21,7 @@
 
 use std::sync::Arc;
 
+use mcp_host_model::{ErrorKind, Method};
 use opentelemetry::trace::{SpanKind, Status};
 use opentelemetry::{KeyValue, Value};
 use opentelemetry_sdk::Resource;
@@ -39,9 +40,6 @@ const REQUEST: &str = "request";
 /// The span of a request that a gateway handles.
 const SERVE: &str = "serve";
 
-/// The method of [`CALL`], which has no field for it.
-const CALL_METHOD: &str = "tools/call";
-
 /// The attribute with the kind of the error.
 pub(super) const ERROR_TYPE: &str = "error.type";
 
@@ -58,7 +56,7 @@ pub(super) fn operation_kind(span: &str) -> Option<SpanKind> {
 pub(super) fn to_attributes(span: &str, kind: &SpanKind, fields: Vec<KeyValue>) -> Vec<KeyValue> {
     let mut attributes = Vec::with_capacity(fields.len() + 4);
     if span == CALL {
-        attributes.push(KeyValue::new("mcp.method.name", CALL_METHOD));
+        attributes.push(KeyValue::new("mcp.method.name", Method::CallTool.as_str()));
     }
     let is_server = *kind == SpanKind::Server;
     let (mut outcome, mut code) = (None, None);
@@ -113,7 +111,7 @@ pub(super) fn to_attributes(span: &str, kind: &SpanKind, fields: Vec<KeyValue>) 
 
 /// Returns `error.type` of an operation with this outcome, which is no success, and this JSON-RPC error code.
 fn error_type(outcome: String, code: Option<String>) -> String {
-    match outcome == mcp_host_model::ErrorKind::Tool.as_str() {
+    match outcome == ErrorKind::Tool.as_str() {
         true => "tool_error".to_owned(),
         false => code.unwrap_or(outcome),
     }

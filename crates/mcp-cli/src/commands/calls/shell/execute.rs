@@ -29,7 +29,7 @@ use crate::runtime::run_blocking;
 /// What shows the progress of calls, and who answers questions of servers.
 pub(super) struct CallTerminal {
     pub(super) progress: ProgressDisplay,
-    /// `None`: nobody.
+    /// `None`: no one.
     pub(super) caller: Option<Arc<Caller>>,
 }
 

@@ -139,7 +139,7 @@ async fn run_shell(
         () = wait_for_servers(host, &progress, WaitFor::All) => {}
     }
     progress.clear();
-    // Known tools are stored by file, and the tools of several files cannot be told apart here.
+    // Known tools are stored by file, and the tools of several files cannot be distinguished here.
     if let [file] = shell.request.files.as_slice() {
         remember_tools(&file.path, &host.snapshot()).await;
     }

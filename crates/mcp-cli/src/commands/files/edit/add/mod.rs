@@ -1,8 +1,8 @@
 //! `add`: adds a server from a command, a package name, a URL, an entry in JSON or a `server.json`; creates the file if
 //! it is missing.
 
+mod positional;
 mod request;
-mod words;
 
 use std::path::Path;
 

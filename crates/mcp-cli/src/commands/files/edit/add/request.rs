@@ -9,7 +9,7 @@ use mcp_host_config::{
 use mcp_host_model::{Sandbox, ServerId, ServerSpec, Severity, TransportSpec};
 use serde_json::{Value, json};
 
-use super::words::{AddWords, Description, WordSource, read_words};
+use super::positional::{AddWords, Description, WordSource, read_words};
 use crate::args::{AddArgs, SandboxChoice, TransportName};
 use crate::commands::files::edit::EditMode;
 use crate::config::locate::names_config;

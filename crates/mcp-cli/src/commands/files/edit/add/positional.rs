@@ -1,5 +1,5 @@
-//! The words of `add`: a file, a name, and a URL, an entry in JSON or a command, in the order that other programs
-//! have them.
+//! The positional arguments of `add`: a file, a name, and a URL, an entry in JSON or a command, in the order that other
+//! programs have them.
 
 use std::path::{Path, PathBuf};
 
