@@ -123,9 +123,9 @@ pub use session::{
 };
 #[cfg(feature = "stdio")]
 pub use stdio::{
-    ProcessIdentity, ProgramSearch, ProgramSearchResult, ReapedGroup, ReceiptDirectory, find_missing_script,
-    find_program, open_for_appending, open_lock_file, open_named_file, open_regular_file,
-    raise_descriptor_limit,
+    ProcessIdentity, ProgramSearch, ProgramSearchResult, ReapedGroup, ReceiptDirectory, TOKEN_VARIABLE,
+    find_missing_script, find_program, open_for_appending, open_lock_file, open_named_file,
+    open_regular_file, raise_descriptor_limit,
 };
 /// For [`Session::state`] and [`ShutdownSignal`].
 #[doc(no_inline)]

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use mcp_host_config::internal::is_user_file;
-use mcp_host_transport::open_named_file;
+use mcp_host_transport::{TOKEN_VARIABLE, open_named_file};
 
 use crate::args::{GlobalArgs, ServeArgs};
 use crate::config::locate::{CONFIG_PATHS, locate_config};
@@ -37,9 +37,9 @@ const TERMINAL_VARIABLES: [&str; 12] = [
     "TERM",
 ];
 
-/// Variables that clients set for themselves.
-const CLIENT_VARIABLES: [&str; 4] =
-    ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CURSOR_TRACE_ID"];
+/// Variables that clients set for themselves. The last one is ours: the host outlives a client that is mcp-host.
+const CLIENT_VARIABLES: [&str; 5] =
+    ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CURSOR_TRACE_ID", TOKEN_VARIABLE];
 
 /// The beginnings of names of variables of both kinds.
 const IGNORED_PREFIXES: [&str; 4] = ["ELECTRON_", "TERM_", "TMUX", "VSCODE_"];

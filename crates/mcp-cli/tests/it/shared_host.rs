@@ -144,20 +144,43 @@ fn sh_001_five_clients_have_one_host_and_each_server_once() {
     wait_until_dead(&[hosts[0], server]);
 }
 
+// The clients are themselves mcp-host, which marks the processes that it starts.
+#[test]
+fn sh_001_commands_whose_server_is_a_shim_have_one_host() {
+    let workspace = Workspace::dominds(SHARED_DEMO);
+    workspace.write(
+        "client.json",
+        r#"{"mcpServers": {"all": {"command": "mcp-host",
+            "args": ["serve", ".minds/mcp.yaml", "--stdio", "--shared", "--shared-idle", "60"]}}}"#,
+    );
+    for text in ["one", "two"] {
+        let run = workspace.run(&["call", "client.json", "all__echo", &format!("text={text}")]);
+        assert_eq!((run.code, run.out), (Some(0), format!("{text}\n")), "{}", run.err);
+    }
+    let hosts = workspace.run(&["ps", "--format", "json"]);
+    let stopped = workspace.run(&["stop", ".minds/mcp.yaml"]);
+    assert_eq!(hosts.out.matches("\"file\"").count(), 1, "{hosts:?}");
+    assert_eq!(stopped.out.lines().count() + stopped.err.lines().count(), 1, "{stopped:?}");
+}
+
 // SH-002
 #[test]
 fn sh_002_clients_with_other_variables_options_or_folders_do_not_share() {
     let workspace = Workspace::dominds(SHARED_DEMO);
     let (_first, first) = Client::start(&workspace, &[("KEY", "one")]);
     let (_second, second) = Client::start(&workspace, &[("KEY", "two")]);
-    let (_third, third) =
-        Client::start(&workspace, &[("KEY", "one"), ("TERM_PROGRAM", "other"), ("PWD", "/")]);
+    let (_third, third) = Client::start(
+        &workspace,
+        &[("KEY", "one"), ("TERM_PROGRAM", "other"), ("MCP_HOST_INSTANCE", "1-2-3")],
+    );
     assert_ne!(first, second);
     assert_eq!(first, third);
     let variables = fs::read(format!("/proc/{first}/environ")).unwrap();
     let variables = String::from_utf8(variables).unwrap();
     assert!(
-        variables.contains("KEY=one") && !variables.contains("TERM_PROGRAM") && !variables.contains("PWD=")
+        variables.contains("KEY=one")
+            && !variables.contains("TERM_PROGRAM")
+            && !variables.contains("MCP_HOST_INSTANCE")
     );
     let mut option = Client::spawn(&workspace, &["--admin"], &[("KEY", "one")]);
     assert_ne!(option.host(), first);

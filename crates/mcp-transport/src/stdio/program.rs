@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use mcp_host_model::Sandbox;
 
-/// The environment variable with the token by which a later host recognizes the processes of a server; see
-/// [`super::receipt`].
-pub(crate) const TOKEN_VARIABLE: &str = "MCP_HOST_INSTANCE";
+/// The environment variable with the token by which a later host recognizes the processes of a server
+/// ([`ReceiptDirectory`](crate::ReceiptDirectory)). A process that outlives the host must not have it.
+pub const TOKEN_VARIABLE: &str = "MCP_HOST_INSTANCE";
 
 /// A program with its arguments and environment. The command is a path, or a name that is searched in `PATH` of `env`.
 /// Contains secrets, so it does not implement `Debug`.
