@@ -85,7 +85,7 @@ fn hd_133_the_program_runs_on_a_read_only_disk() {
 fn hd_117_the_program_starts_servers_within_the_descriptor_limit() {
     let folder = tempfile::tempdir().unwrap();
     configuration(folder.path(), MANY);
-    let ran = run(folder.path(), "ulimit -n 72", &["tools", ".", "--format", "json"]);
+    let ran = run(folder.path(), "ulimit -n 48", &["tools", ".", "--format", "json"]);
     let document = ran.json();
     let servers = document["servers"].as_array().unwrap();
     let (well, ill): (Vec<_>, Vec<_>) = servers.iter().partition(|it| it["state"] == "ready");

@@ -21,6 +21,11 @@ pub(crate) fn start_text(pending: &PendingServer<'_>) -> String {
     let PendingServer { server, program, approved, .. } = pending;
     let mark = if approved.is_some() { "changed since you approved it" } else { "new" };
     let mut lines = Lines(format!("  {} ({mark})\n", sanitize::line(server.spec.id.as_str())));
+    // A name in another script alone looks like no other name.
+    if server.spec.id.as_str().contains(|it: char| it.is_ascii_alphabetic()) {
+        let letters = letters_outside_ascii(server.spec.id.as_str());
+        lines.add("its name has letters that may look like others", &letters);
+    }
     match &server.endpoint {
         Endpoint::Stdio(stdio) => add_process(&mut lines, stdio, program),
         Endpoint::Sse(_) | Endpoint::WebSocket(_) | Endpoint::Http(_) => {
@@ -61,12 +66,7 @@ fn add_process(lines: &mut Lines, stdio: &StdioEndpoint, program: &ProgramRecord
     let words: Vec<String> = words.map(|it| quote(&sanitize::visible(it))).collect();
     let command_line = words.join(" ");
     lines.add("starts the program", std::slice::from_ref(&command_line));
-    let letters: BTreeSet<char> = command_line.chars().filter(|it| !it.is_ascii()).collect();
-    if !letters.is_empty() {
-        let named =
-            letters.iter().take(MAX_NAMED_LETTERS).map(|it| format!("{it} (U+{:04X})", u32::from(*it)));
-        lines.add("has letters that may look like others", &named.collect::<Vec<_>>());
-    }
+    lines.add("has letters that may look like others", &letters_outside_ascii(&command_line));
     for package in program.part(ProgramPart::Package) {
         let pinned = match package.strip_suffix(" not pinned") {
             Some(name) => format!("{name}, in the version that is newest at each start"),
@@ -84,6 +84,12 @@ fn add_process(lines: &mut Lines, stdio: &StdioEndpoint, program: &ProgramRecord
     let files: Vec<String> = program.part(ProgramPart::Files).iter().map(name_of_file).collect();
     lines.add("runs files of the project", &files);
     lines.add("sets the variables", program.part(ProgramPart::Variables));
+}
+
+/// Returns the first letters of a text that are not ASCII, with their code points.
+fn letters_outside_ascii(text: &str) -> Vec<String> {
+    let letters: BTreeSet<char> = text.chars().filter(|it| !it.is_ascii()).collect();
+    letters.iter().take(MAX_NAMED_LETTERS).map(|it| format!("{it} (U+{:04X})", u32::from(*it))).collect()
 }
 
 /// Lines with a label.

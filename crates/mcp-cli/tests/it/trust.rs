@@ -216,7 +216,7 @@ fn rpt_286_question_shows_all_that_starts_and_what_changed() {
         let package = r#"{"command": "npx", "args": ["-y", "f\u0456les", "/"], "cwd": "sub"}"#;
         let url = r#"{"type": "http", "url": "https://a.example/mcp?key=${env:HOME}",
             "headers": {"X-A": "Bearer ${env:HOME}"}}"#;
-        let servers = format!(r#""shell": {shell}, "package": {package}, "url": {url}, "own": {own}"#);
+        let servers = format!(r#""shell": {shell}, "package": {package}, "u\u0433l": {url}, "own": {own}"#);
         workspace.write("repo/.vscode/mcp.json", &format!(r#"{{"servers": {{{servers}}}}}"#));
     };
     fs::remove_file(workspace.path().join(FILE)).unwrap();
