@@ -126,7 +126,7 @@ pub struct Export {
     last_error: LastError,
 }
 
-/// Sets up an export. It uses its own threads.
+/// Sets up an export. It uses its own threads. `OTEL_TRACES_EXPORTER` and `OTEL_METRICS_EXPORTER` can be `none`.
 ///
 /// TLS uses `ring`, unless the program has installed another provider for `rustls`.
 pub fn export(collector: Collector) -> Result<Export, ExportError> {
@@ -150,20 +150,21 @@ pub fn export(collector: Collector) -> Result<Export, ExportError> {
     let spans = spans.build().map_err(failed("traces"))?;
     let measurements = measurements.build().map_err(failed("metrics"))?;
     let last_error = LastError::default();
-    Ok(Export {
-        traces: SdkTracerProvider::builder()
-            .with_batch_exporter(ConventionExporter {
-                exporter: spans,
-                last_error: LastError::clone(&last_error),
-            })
-            .with_resource(resource.clone())
-            .build(),
-        metrics: SdkMeterProvider::builder()
-            .with_periodic_exporter(measurements)
-            .with_resource(resource)
-            .build(),
-        last_error,
-    })
+    let mut traces = SdkTracerProvider::builder().with_resource(resource.clone());
+    if !is_switched_off("OTEL_TRACES_EXPORTER") {
+        let last_error = LastError::clone(&last_error);
+        traces = traces.with_batch_exporter(ConventionExporter { exporter: spans, last_error });
+    }
+    let mut metrics = SdkMeterProvider::builder().with_resource(resource);
+    if !is_switched_off("OTEL_METRICS_EXPORTER") {
+        metrics = metrics.with_periodic_exporter(measurements);
+    }
+    Ok(Export { traces: traces.build(), metrics: metrics.build(), last_error })
+}
+
+/// Whether a variable of OpenTelemetry names no exporter. Others than OTLP do not exist here.
+fn is_switched_off(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| value == "none")
 }
 
 impl Export {
