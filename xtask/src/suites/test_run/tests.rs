@@ -57,6 +57,10 @@ fn only_the_same_stamp_counts_as_installed() {
 #[cfg(target_os = "linux")]
 fn processes_that_hold_the_output_are_ended_and_named() {
     let mut child = Command::new("sleep").arg("1000").stdout(Stdio::piped()).spawn().unwrap();
+    // The arguments of a process appear a moment after its start.
+    while std::fs::read(format!("/proc/{}/cmdline", child.id())).unwrap().is_empty() {
+        std::thread::yield_now();
+    }
     let holders = OutputHolders::of_process(child.id());
     assert_eq!(holders.end_all(), format!(": {} sleep 1000", child.id()));
     assert!(!child.wait().unwrap().success());
