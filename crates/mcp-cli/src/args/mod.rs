@@ -75,7 +75,7 @@ const LONG_VERSION: &str = concat!(
     env!("MCP_HOST_COMMIT"),
     "\ntarget: ",
     env!("MCP_HOST_TARGET"),
-    "\nfeatures: stdio, http, sse, websocket, keyring, oauth, watch"
+    "\nfeatures: stdio, http, sse, websocket, keyring, oauth, otel, watch"
 );
 
 /// Runs MCP servers from the configuration files that you already have.

@@ -59,7 +59,7 @@ fn version_names_commit_target_and_features() {
     assert!(commit.strip_prefix("commit: ").is_some_and(|it| !it.is_empty()), "{long}");
     let architecture = std::env::consts::ARCH;
     assert!(target.starts_with(&format!("target: {architecture}-")), "{long}");
-    assert_eq!(*features, "features: stdio, http, sse, websocket, keyring, oauth, watch");
+    assert_eq!(*features, "features: stdio, http, sse, websocket, keyring, oauth, otel, watch");
 }
 
 #[test]

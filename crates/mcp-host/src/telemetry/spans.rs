@@ -24,6 +24,7 @@ use tracing::Span;
 use tracing::field::Empty;
 
 use crate::error::HostError;
+use crate::error::excerpt::floor_char_boundary;
 use crate::telemetry::metrics::{HostMetrics, Operation, SUCCESS};
 
 /// The maximum size of recorded arguments and of a recorded result, in bytes.
@@ -186,7 +187,7 @@ impl Drop for CallGuard<'_> {
 
 /// Returns the beginning of a text that is recorded.
 fn limited(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MAX_CONTENT_BYTES)]
+    &text[..floor_char_boundary(text, MAX_CONTENT_BYTES)]
 }
 
 /// Records the connection that receives a request in the request's span.
