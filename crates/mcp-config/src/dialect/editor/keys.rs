@@ -4,7 +4,6 @@
 //! entries have other keys needs rows with its [`EntryForm`]. Further tables have the keys that are known and not read.
 
 use std::collections::HashMap;
-use std::iter::successors;
 use std::sync::LazyLock;
 
 use EntryField as F;
@@ -114,8 +113,14 @@ pub(super) fn find(name: &str) -> Option<&'static EntryKey> {
 
 /// The rows of a field, in the order of the table.
 pub(super) fn rows_of(field: EntryField) -> impl Iterator<Item = usize> + Clone {
-    let rows = successors(Some(FIRST_ROWS[field as usize]), |row| NEXT_ROWS.get(*row).copied());
-    rows.take_while(|row| *row < KEYS.len())
+    static ROWS: LazyLock<[Vec<usize>; EntryField::Kept as usize + 1]> = LazyLock::new(|| {
+        let mut rows = [const { Vec::new() }; EntryField::Kept as usize + 1];
+        for (row, key) in KEYS.iter().enumerate() {
+            rows[key.field as usize].push(row);
+        }
+        rows
+    });
+    ROWS[field as usize].iter().copied()
 }
 
 /// The keys of a field.
@@ -190,32 +195,6 @@ pub(super) static NAMES: [&str; KEYS.len()] = {
     while index < res.len() {
         res[index] = KEYS[index].name;
         index += 1;
-    }
-    res
-};
-
-/// The first row of each field; the number of rows if it has none.
-static FIRST_ROWS: [usize; EntryField::Kept as usize + 1] = {
-    let mut res = [KEYS.len(); EntryField::Kept as usize + 1];
-    let mut row = KEYS.len();
-    while row > 0 {
-        row -= 1;
-        res[KEYS[row].field as usize] = row;
-    }
-    res
-};
-
-/// For each row the next one of its field; the number of rows if there is none.
-static NEXT_ROWS: [usize; KEYS.len()] = {
-    let mut res = [KEYS.len(); KEYS.len()];
-    let mut row = 0;
-    while row < KEYS.len() {
-        let mut next = row + 1;
-        while next < KEYS.len() && KEYS[next].field as usize != KEYS[row].field as usize {
-            next += 1;
-        }
-        res[row] = next;
-        row += 1;
     }
     res
 };
