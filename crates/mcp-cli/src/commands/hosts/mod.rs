@@ -48,13 +48,23 @@ impl RunningHost {
     }
 }
 
-/// The hosts that have a server, of those that the selector selects. Fails if there is none.
-async fn hosts_with_server(server: &str, selector: Option<&str>) -> Result<Vec<RunningHost>, Failure> {
+/// The hosts that the selector selects, by default all. Fails if there is none.
+async fn selected_hosts(selector: Option<&str>) -> Result<Vec<RunningHost>, Failure> {
     let mut hosts = RunningHost::find_all().await?;
     hosts.retain(|host| selector.is_none_or(|selector| host.is_selected_by(selector)));
     if hosts.is_empty() {
-        return Err(no_host(selector));
+        let message = match selector {
+            Some(selector) => format!("no host runs for `{}`", sanitize::line(selector)),
+            None => "no host runs".to_owned(),
+        };
+        return Err(Failure::new(message).help(Some("`mcp-host ps` lists the hosts of this user")));
     }
+    Ok(hosts)
+}
+
+/// The hosts that have a server, of those that the selector selects. Fails if there is none.
+async fn hosts_with_server(server: &str, selector: Option<&str>) -> Result<Vec<RunningHost>, Failure> {
+    let mut hosts = selected_hosts(selector).await?;
     let names = hosts.iter().flat_map(|host| host.status.servers.iter().map(|hosted| hosted.name.clone()));
     let names: Vec<String> = names.collect();
     hosts.retain(|host| host.status.servers.iter().any(|hosted| hosted.name == server));
@@ -75,13 +85,4 @@ fn is_same_file(selector: &Path, file: &Path) -> bool {
     let selected = locate_config(selector).map_or_else(|_| selector.to_owned(), |config| config.path);
     let canonical = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
     canonical(&selected).is_some_and(|selected| canonical(file) == Some(selected))
-}
-
-/// The failure if no host is selected.
-fn no_host(selector: Option<&str>) -> Failure {
-    let message = match selector {
-        Some(selector) => format!("no host runs for `{}`", sanitize::line(selector)),
-        None => "no host runs".to_owned(),
-    };
-    Failure::new(message).help(Some("`mcp-host ps` lists the hosts of this user"))
 }

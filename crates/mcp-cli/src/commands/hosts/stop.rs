@@ -1,6 +1,6 @@
 //! `stop`: ends a host. Running calls may finish, as after a signal.
 
-use super::{RunningHost, connection_failure, no_host};
+use super::{RunningHost, connection_failure, selected_hosts};
 use crate::args::StopArgs;
 use crate::config::context::Context;
 use crate::control::protocol::ControlRequest;
@@ -16,11 +16,7 @@ pub(crate) async fn run(context: &Context, args: StopArgs, signals: &mut Signals
 }
 
 async fn stop(selector: Option<&str>) -> Result<Report, Failure> {
-    let mut hosts = RunningHost::find_all().await?;
-    hosts.retain(|host| selector.is_none_or(|selector| host.is_selected_by(selector)));
-    if hosts.is_empty() {
-        return Err(no_host(selector));
-    }
+    let hosts = selected_hosts(selector).await?;
     if selector.is_none() && hosts.len() > 1 {
         let names: Vec<String> = hosts.iter().map(RunningHost::name).collect();
         let failure = Failure::usage(format!("several hosts run: {}", names.join(", ")));

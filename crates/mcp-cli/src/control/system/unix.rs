@@ -1,15 +1,17 @@
 //! Unix: sockets in a private folder; the kernel names the user of a peer.
 
 use std::env;
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use fs4::{FileExt, TryLockError};
 use mcp_host_transport::open_lock_file;
 use nix::unistd::geteuid;
 use tokio::net::{UnixListener, UnixStream};
+
+use crate::runtime::system::create_private_folder;
 
 /// A connection.
 pub(in crate::control) type ControlStream = UnixStream;
@@ -133,7 +135,7 @@ fn replace_socket(path: &Path) -> io::Result<UnixListener> {
 /// Creates the folder of the sockets, and checks it.
 fn create_socket_folder() -> io::Result<PathBuf> {
     let folder = socket_folder()?;
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    create_private_folder(&folder)?;
     check_folder(&folder)?;
     Ok(folder)
 }
