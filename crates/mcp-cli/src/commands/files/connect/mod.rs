@@ -25,10 +25,11 @@ use crate::config::views::Views;
 use crate::output::console::Report;
 use crate::output::error_chain;
 use crate::output::failure::Failure;
+use crate::runtime::bounded_read::read_file;
 use crate::runtime::system::make_private;
 use clients::{ClientFile, existing_clients, find_clients};
 use plan::{ClientPlan, ENTRY_NAME, HostConfig, HostEntry, plan, plan_new};
-use record::{ConnectRecord, RecordFolder};
+use record::{ConnectRecord, MAX_CLIENT_BYTES, RecordFolder};
 use report::{ClientReport, ConnectReport, Outcome};
 
 /// Connects clients with the host, or disconnects them. Blocks.
@@ -194,15 +195,14 @@ fn try_undo(context: &Context, file: &ClientFile, is_written: bool) -> Result<Ou
     let path = &file.path;
     let folder = RecordFolder::of(path)?;
     let record = folder.read();
-    let now = fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let read = |path: &Path| {
+        read_file(path, MAX_CLIENT_BYTES).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    };
+    let now = read(path)?;
     if let Some(ConnectRecord { backup, written, .. }) = &record
         && *written == now
     {
-        let before = backup.as_ref().map(|copy| {
-            fs::read_to_string(copy)
-                .map_err(|error| format!("cannot read the copy {}: {error}", copy.display()))
-        });
-        let before = before.transpose()?;
+        let before = backup.as_deref().map(read).transpose()?;
         if is_written {
             match &before {
                 Some(before) => save(path, &now, before).map_err(|error| error_chain(&error))?,

@@ -4,7 +4,6 @@
 
 use std::env;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,9 +11,17 @@ use mcp_host_runtime::{create_private, replace_private, state_path};
 use serde::{Deserialize, Serialize};
 
 use crate::output::error_chain;
+use crate::runtime::bounded_read::read_file;
+use crate::runtime::system::create_private_folder;
 
 /// The name of the file with what was written.
 const RECORD_FILE: &str = "record.json";
+
+/// The maximum size of a client's file and of its copies, in bytes: that of a configuration.
+pub(super) const MAX_CLIENT_BYTES: u64 = 8 << 20;
+
+/// The maximum size of a record. It has the text of the file as JSON, which may be twice as long.
+const MAX_RECORD_BYTES: u64 = 2 * MAX_CLIENT_BYTES + (1 << 16);
 
 /// What `connect` did to a client's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,9 +42,9 @@ impl RecordFolder {
     pub(super) fn of(path: &Path) -> Result<RecordFolder, String> {
         let absolute =
             fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
-        let mut hasher = DefaultHasher::new();
-        absolute.hash(&mut hasher);
-        let name = format!("mcp-host/connected/{:016x}", hasher.finish());
+        // Stable, because a later version of the program must find the folder.
+        let hash = blake3::hash(absolute.as_os_str().as_encoded_bytes()).to_hex();
+        let name = format!("mcp-host/connected/{}", &hash[..16]);
         let folder = state_path(&name, &|name| env::var_os(name));
         folder
             .map(RecordFolder)
@@ -46,7 +53,7 @@ impl RecordFolder {
 
     /// The record; `None` if there is none that can be read.
     pub(super) fn read(&self) -> Option<ConnectRecord> {
-        let text = fs::read_to_string(self.0.join(RECORD_FILE)).ok()?;
+        let text = read_file(&self.0.join(RECORD_FILE), MAX_RECORD_BYTES).ok()?;
         serde_json::from_str(&text).ok()
     }
 
@@ -62,7 +69,7 @@ impl RecordFolder {
             ConnectRecord { path: path.to_owned(), backup: backup.clone(), written: written.to_owned() };
         let text = serde_json::to_string(&record).map_err(|error| error.to_string())?;
         let file = self.0.join(RECORD_FILE);
-        fs::create_dir_all(&self.0)
+        create_private_folder(&self.0)
             .map_err(|error| format!("cannot create {}: {error}", self.0.display()))?;
         replace_private(&file, &text).map_err(|error| error_chain(&error))?;
         Ok(backup)
