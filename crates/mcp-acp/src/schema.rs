@@ -170,12 +170,12 @@ fn entry_json(server: &SessionServer) -> Result<Value, SchemaConversionError> {
         TransportSpec::Stdio(stdio) => json!({
             "type": "stdio",
             "command": stdio.command,
-            "args": stdio.args.iter().map(literal_text).collect::<Option<Vec<_>>>().ok_or_else(error)?,
+            "args": stdio.args.iter().map(ConfigValue::as_literal).collect::<Option<Vec<_>>>().ok_or_else(error)?,
             "env": name_value_pairs(&stdio.env).ok_or_else(error)?,
         }),
         TransportSpec::Http(http) | TransportSpec::Sse(http) | TransportSpec::WebSocket(http) => json!({
             "type": spec.transport.kind().as_str(),
-            "url": literal_text(&http.url).ok_or_else(error)?,
+            "url": http.url.as_literal().ok_or_else(error)?,
             "headers": name_value_pairs(&http.headers).ok_or_else(error)?,
         }),
     };
@@ -186,16 +186,8 @@ fn entry_json(server: &SessionServer) -> Result<Value, SchemaConversionError> {
     Ok(entry)
 }
 
-/// Returns the text of a literal value; a reference has none.
-fn literal_text(value: &ConfigValue) -> Option<&str> {
-    match value {
-        ConfigValue::Literal(text) => Some(text.expose()),
-        ConfigValue::HostEnv { name: _, prefix: _ } | ConfigValue::Template(_) => None,
-    }
-}
-
 fn name_value_pairs(values: &[(String, ConfigValue)]) -> Option<Vec<Value>> {
     let pairs =
-        values.iter().map(|(name, value)| Some(json!({ "name": name, "value": literal_text(value)? })));
+        values.iter().map(|(name, value)| Some(json!({ "name": name, "value": value.as_literal()? })));
     pairs.collect()
 }

@@ -232,6 +232,14 @@ impl ConfigValue {
     pub fn literal(text: impl Into<String>) -> ConfigValue {
         ConfigValue::Literal(Secret::new(text))
     }
+
+    /// Returns the text of a literal value; a reference has none.
+    pub fn as_literal(&self) -> Option<&str> {
+        match self {
+            ConfigValue::Literal(text) => Some(text.expose()),
+            ConfigValue::HostEnv { .. } | ConfigValue::Template(_) => None,
+        }
+    }
 }
 
 /// A part of a template.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use mcp_host_config::{Document, FieldChange, FieldOperation, Reading, WrittenFile, read, set_fields};
-use mcp_host_model::{ConfigValue, ServerSpec, TransportSpec};
+use mcp_host_model::{ServerSpec, TransportSpec};
 use mcp_host_runtime::{PackageError, UnpinnedPackage};
 use serde::Serialize;
 
@@ -66,11 +66,6 @@ pub(super) fn pin_packages(document: &Document<'_>) -> PinnedPackages {
 /// The package of a server, unless a variable is a part of its name.
 fn unpinned_package(server: &ServerSpec) -> Option<UnpinnedPackage> {
     let TransportSpec::Stdio(spec) = &server.transport else { return None };
-    let word = |it: &ConfigValue| match it {
-        ConfigValue::Literal(text) => text.expose().to_owned(),
-        ConfigValue::HostEnv { .. } | ConfigValue::Template(_) => String::new(),
-    };
-    let words: Vec<String> = spec.args.iter().map(word).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let words: Vec<&str> = spec.args.iter().map(|it| it.as_literal().unwrap_or_default()).collect();
     UnpinnedPackage::of(&spec.command, &words).filter(|it| !it.name.is_empty())
 }

@@ -94,9 +94,8 @@ impl HostEntry {
     /// Whether a server starts the host with the same configuration, perhaps with another path of the program and other
     /// options.
     fn is_in(&self, server: &ServerSpec) -> bool {
-        let configuration = |args: &[Option<String>]| args.get(1).cloned().flatten();
-        let own = self.args.get(1).cloned();
-        own_program(server).is_some_and(|stdio| configuration(&literals(&stdio.args)) == own)
+        let configuration = |stdio: &StdioSpec| stdio.args.get(1)?.as_literal().map(str::to_owned);
+        own_program(server).is_some_and(|stdio| configuration(stdio) == self.args.get(1).cloned())
     }
 }
 
@@ -184,18 +183,8 @@ fn movable(client: &ConfigFile, entry: &ServerEntry) -> Result<FoundServer, Stri
 fn own_program(server: &ServerSpec) -> Option<&StdioSpec> {
     let TransportSpec::Stdio(stdio) = &server.transport else { return None };
     let program = Path::new(&stdio.command).file_stem()?;
-    let args = literals(&stdio.args);
-    let is_serve = args.first().is_some_and(|it| it.as_deref() == Some("serve"));
+    let is_serve = stdio.args.first().and_then(ConfigValue::as_literal) == Some("serve");
     (program == "mcp-host" && is_serve).then_some(stdio)
-}
-
-/// The texts of literal values; `None` for one with a reference.
-fn literals(values: &[ConfigValue]) -> Vec<Option<String>> {
-    let literal = |value: &ConfigValue| match value {
-        ConfigValue::Literal(text) => Some(text.expose().to_owned()),
-        ConfigValue::HostEnv { .. } | ConfigValue::Template(_) => None,
-    };
-    values.iter().map(literal).collect()
 }
 
 /// Whether a value of a server is the folder that the client has open. The host has none.
