@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use mcp_host_model::TransportKind;
+
 use crate::access::secret_id::new_secret_id;
 
 /// The identity of a client. The sessions, dialogs and pending input of one principal are inaccessible to others.
@@ -30,9 +32,12 @@ impl Principal {
         Principal(PrincipalKind::Stdio(format!("stdio {}", new_secret_id()).into()))
     }
 
-    /// Whether the client uses stdio.
-    pub(crate) fn is_stdio(&self) -> bool {
-        matches!(self.0, PrincipalKind::Stdio(_))
+    /// The transport of the client.
+    pub(crate) fn transport(&self) -> TransportKind {
+        match self.0 {
+            PrincipalKind::Stdio(_) => TransportKind::Stdio,
+            PrincipalKind::Anonymous | PrincipalKind::Named(_) => TransportKind::Http,
+        }
     }
 
     /// The name of its token; empty for clients without a token.

@@ -25,7 +25,7 @@ pub(super) fn request_span(context: &RequestContext<'_>) -> Span {
         request_id = %to_printable(request.id.as_str().trim_matches('"'), MAX_NAME_CHARS),
         version = client.version.as_str(),
         session = client.dialog_id().as_ref().map(|id| id.as_str()),
-        transport = if client.principal.is_stdio() { "stdio" } else { "http" },
+        transport = client.principal.transport().as_str(),
         address = client.source.address.map(tracing::field::display),
         outcome = Empty,
         code = Empty,
@@ -33,25 +33,20 @@ pub(super) fn request_span(context: &RequestContext<'_>) -> Span {
     if span.is_disabled() {
         return span;
     }
-    let (field, parameter) = match method {
-        Some(Method::CallTool) => ("tool", "name"),
-        Some(Method::GetPrompt) => ("prompt", "name"),
-        Some(Method::ReadResource | Method::Subscribe | Method::Unsubscribe) => ("uri", "uri"),
-        _ => return with_parent(span, context),
+    let named = match method {
+        Some(Method::CallTool) => Some(("tool", "name")),
+        Some(Method::GetPrompt) => Some(("prompt", "name")),
+        Some(Method::ReadResource | Method::Subscribe | Method::Unsubscribe) => Some(("uri", "uri")),
+        _ => None,
     };
-    if let Some(text) = request.params.text(parameter) {
+    if let Some((field, parameter)) = named
+        && let Some(text) = request.params.text(parameter)
+    {
         span.record(field, to_printable(&text, MAX_NAME_CHARS));
     }
-    with_parent(span, context)
-}
-
-/// Makes the span part of the request's trace.
-fn with_parent(span: Span, context: &RequestContext<'_>) -> Span {
     #[cfg(feature = "otel")]
-    if let Some(trace) = &context.request.meta().trace {
+    if let Some(trace) = &request.meta().trace {
         mcp_host_runtime::otel::set_parent(&span, trace);
     }
-    #[cfg(not(feature = "otel"))]
-    let _ = context;
     span
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_host_model::{LogLevel, MethodName, ProtocolVersion};
-use metrics::histogram;
+use mcp_host_runtime::metrics::record_session;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -66,10 +66,7 @@ pub(crate) struct ClientSession {
 impl Drop for ClientSession {
     /// Records the duration of the session.
     fn drop(&mut self) {
-        let transport = if self.principal.is_stdio() { "pipe" } else { "tcp" };
-        let version = self.version.as_str();
-        histogram!(SESSION_DURATION, "network.transport" => transport, "mcp.protocol.version" => version)
-            .record(self.started.elapsed().as_secs_f64());
+        record_session(SESSION_DURATION, self.principal.transport(), self.version, self.started);
     }
 }
 

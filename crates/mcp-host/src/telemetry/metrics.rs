@@ -158,11 +158,21 @@ pub(crate) struct ConnectionGauge {
 impl Drop for ConnectionGauge {
     fn drop(&mut self) {
         gauge!(INSTANCES, "server" => self.server.clone()).decrement(1.0);
-        let transport = if self.transport == TransportKind::Stdio { "pipe" } else { "tcp" };
-        let version = self.version.as_str();
-        histogram!(SESSION_DURATION, "network.transport" => transport, "mcp.protocol.version" => version)
-            .record(self.started.elapsed().as_secs_f64());
+        record_session(SESSION_DURATION, self.transport, self.version, self.started);
     }
+}
+
+/// Records the duration of a session that began at `started`, with the labels of [`SESSION_DURATION`]. The gateway
+/// records the sessions of its clients under another `name`.
+pub fn record_session(
+    name: &'static str,
+    transport: TransportKind,
+    version: ProtocolVersion,
+    started: Instant,
+) {
+    let transport = if transport == TransportKind::Stdio { "pipe" } else { "tcp" };
+    histogram!(name, "network.transport" => transport, "mcp.protocol.version" => version.as_str())
+        .record(started.elapsed().as_secs_f64());
 }
 
 /// The part of the metric [`LEASES`] of one host. Dropping it subtracts the leases.
