@@ -1,5 +1,5 @@
-//! The names of OpenTelemetry's convention for MCP, which is still in development. Nothing else in the workspace knows
-//! them: spans have plain fields, and get these names when they are exported.
+//! The names of spans in OpenTelemetry's convention for MCP, which is still in development. Nothing else in the
+//! workspace knows them: spans have plain fields, and get these names when they are exported.
 //!
 //! | field of a span | attribute |
 //! |---|---|
@@ -22,8 +22,8 @@
 use std::sync::Arc;
 
 use mcp_host_model::{ErrorKind, Method};
+use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanKind, Status};
-use opentelemetry::{KeyValue, Value};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
@@ -41,7 +41,7 @@ const REQUEST: &str = "request";
 const SERVE: &str = "serve";
 
 /// The attribute with the kind of the error.
-pub(super) const ERROR_TYPE: &str = "error.type";
+const ERROR_TYPE: &str = "error.type";
 
 /// Returns whether a span is a request of MCP, and who sent it: the kind is that of the convention.
 pub(super) fn operation_kind(span: &str) -> Option<SpanKind> {
@@ -179,17 +179,16 @@ impl<E: SpanExporter> SpanExporter for ConventionExporter<E> {
 
 /// Gives a span the names of the convention.
 fn rename(span: &mut SpanData) {
-    if let Some(kind) = operation_kind(&span.name) {
-        span.span_kind = kind;
-    }
-    span.attributes = to_attributes(&span.name, &span.span_kind, std::mem::take(&mut span.attributes));
-    if operation_kind(&span.name).is_some()
+    let operation = operation_kind(&span.name);
+    let kind = operation.clone().unwrap_or(SpanKind::Internal);
+    span.attributes = to_attributes(&span.name, &kind, std::mem::take(&mut span.attributes));
+    span.span_kind = kind;
+    if operation.is_some()
         && let Some(name) = span_name(&span.attributes)
     {
         span.name = name.into();
     }
-    let error = span.attributes.iter().find(|attribute| attribute.key.as_str() == ERROR_TYPE);
-    if let Some(Value::String(_)) = error.map(|attribute| &attribute.value) {
+    if span.attributes.iter().any(|attribute| attribute.key.as_str() == ERROR_TYPE) {
         span.status = Status::error("");
     }
 }

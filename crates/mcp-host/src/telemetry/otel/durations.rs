@@ -1,5 +1,5 @@
-//! The durations of operations, as histograms of the convention. They count all operations, also those whose trace is
-//! not sampled.
+//! The durations of operations, as histograms of the convention. They count all operations, also those of a
+//! trace that is not sampled.
 
 use std::fmt::Debug;
 use std::time::Instant;
@@ -55,7 +55,9 @@ impl DurationLayer {
 
 impl Visit for Operation {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.record_str(field, &format!("{value:?}"));
+        if FIELDS.contains(&field.name()) {
+            self.fields.push(KeyValue::new(field.name(), format!("{value:?}")));
+        }
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {

@@ -139,25 +139,24 @@ pub fn export(collector: Collector) -> Result<Export, ExportError> {
     };
     let failed = |what| move |source| ExportError::Exporter { what, source: Box::from(source) };
     let target = |path: &str| endpoint.as_ref().map(|it| format!("{}{path}", it.trim_end_matches('/')));
-    let mut spans = SpanExporter::builder().with_http();
-    if let Some(target) = target("/v1/traces") {
-        spans = spans.with_endpoint(target);
-    }
-    let mut measurements = MetricExporter::builder().with_http();
-    if let Some(target) = target("/v1/metrics") {
-        measurements = measurements.with_endpoint(target);
-    }
-    let spans = spans.build().map_err(failed("traces"))?;
-    let measurements = measurements.build().map_err(failed("metrics"))?;
     let last_error = LastError::default();
     let mut traces = SdkTracerProvider::builder().with_resource(resource.clone());
     if !is_switched_off("OTEL_TRACES_EXPORTER") {
+        let mut exporter = SpanExporter::builder().with_http();
+        if let Some(target) = target("/v1/traces") {
+            exporter = exporter.with_endpoint(target);
+        }
+        let exporter = exporter.build().map_err(failed("traces"))?;
         let last_error = LastError::clone(&last_error);
-        traces = traces.with_batch_exporter(ConventionExporter { exporter: spans, last_error });
+        traces = traces.with_batch_exporter(ConventionExporter { exporter, last_error });
     }
     let mut metrics = SdkMeterProvider::builder().with_resource(resource);
     if !is_switched_off("OTEL_METRICS_EXPORTER") {
-        metrics = metrics.with_periodic_exporter(measurements);
+        let mut exporter = MetricExporter::builder().with_http();
+        if let Some(target) = target("/v1/metrics") {
+            exporter = exporter.with_endpoint(target);
+        }
+        metrics = metrics.with_periodic_exporter(exporter.build().map_err(failed("metrics"))?);
     }
     Ok(Export { traces: traces.build(), metrics: metrics.build(), last_error })
 }
