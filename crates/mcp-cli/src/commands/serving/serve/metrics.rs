@@ -33,12 +33,16 @@ impl MetricsRecorder {
             .expect("the buckets are not empty")
             .build_recorder();
         let handle = recorder.handle();
-        let recorders = FanoutBuilder::default().add_recorder(recorder);
-        let recorders = match otlp::recorder() {
-            Some(exporter) => recorders.add_recorder(exporter),
-            None => recorders,
+        let installed = match otlp::recorder() {
+            Some(exporter) => {
+                let both = FanoutBuilder::default().add_recorder(recorder).add_recorder(exporter).build();
+                metrics::set_global_recorder(both).is_ok()
+            }
+            None => metrics::set_global_recorder(recorder).is_ok(),
         };
-        metrics::set_global_recorder(recorders.build()).ok()?;
+        if !installed {
+            return None;
+        }
         mcp_host_runtime::metrics::describe();
         mcp_host_gateway::metrics::describe();
         Some(MetricsRecorder(handle))
